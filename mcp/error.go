@@ -1,0 +1,27 @@
+package mcp
+
+import "fmt"
+
+// Codes of JSON-RPC errors (spec 0.1).
+const (
+	CodeParseError         = -32700 // the body is not JSON
+	CodeInvalidRequest     = -32600 // JSON, but no valid JSON-RPC request
+	CodeMethodNotFound     = -32601 // unknown, removed, or behind a capability that is not advertised
+	CodeInvalidParams      = -32602 // bad params; unknown tool, prompt or resource
+	CodeInternalError      = -32603
+	CodeHeaderMismatch     = -32020 // a mirrored header is missing, malformed or differs from the body
+	CodeMissingCapability  = -32021 // the client did not declare what the request needs
+	CodeUnsupportedVersion = -32022
+)
+
+// Error is a JSON-RPC error. A handler that returns one, wrapped or not, answers with
+// it as it stands: nothing in it may be secret. Codes that the protocol reserves for
+// itself are refused (B-13 to B-15); own ones lie outside -32768 to -32000 (B-16).
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"` // one short sentence (B-11)
+	Data    any    `json:"data,omitempty"`
+}
+
+// Error gives the message with its code.
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
