@@ -1,0 +1,70 @@
+package thaw
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// What a handler's error becomes, through wrapping and errors.Join:
+//
+//   - *mcp.Error: that JSON-RPC error, as it stands;
+//   - ErrUnsupported: error -32021 with the capabilities needed;
+//   - ErrNotFound, from a resource: error -32602 with its URI;
+//   - Errorf: in a tool a result with isError and this text, which the model reads;
+//     elsewhere error -32603 with this text;
+//   - anything else: the same without the text. The client reads "NAME failed
+//     (reference XXXX)", the operator's log has the text under that reference.
+//
+// Only an Errorf's own text is ever sent; what it is wrapped in is for the log.
+var (
+	// ErrUnsupported matches every *UnsupportedError.
+	ErrUnsupported = errors.New("thaw: the client lacks a capability")
+	// ErrNotFound says that a resource does not exist (F-33).
+	ErrNotFound = errors.New("thaw: not found")
+)
+
+// UnsupportedError says which client capabilities are needed; they go into
+// data.requiredCapabilities (B-31). It matches ErrUnsupported.
+type UnsupportedError struct{ Needs mcp.ClientCapabilities }
+
+// Error names the capabilities needed.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("thaw: the client lacks capabilities: %s", e.Needs.Raw)
+}
+
+// Is reports whether target is ErrUnsupported.
+func (e *UnsupportedError) Is(target error) bool { return target == ErrUnsupported }
+
+// toolError is an error whose text was written for the caller.
+type toolError struct {
+	text   string
+	cause  error
+	hidden bool // the text does not say the cause
+}
+
+func (e *toolError) Error() string {
+	if e.cause == nil || !e.hidden {
+		return e.text
+	}
+	return e.text + ": " + e.cause.Error()
+}
+
+func (e *toolError) Unwrap() error { return e.cause }
+
+// ClientText is the part that the caller reads.
+func (e *toolError) ClientText() string { return e.text }
+
+// Errorf makes a tool error whose text the model reads as it stands. A cause given
+// with %w is wrapped, and its text is then part of what the model reads: use
+// WrapErrorf to keep it to the log.
+func Errorf(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &toolError{text: err.Error(), cause: err}
+}
+
+// WrapErrorf is Errorf with a cause that only the log sees.
+func WrapErrorf(cause error, format string, args ...any) error {
+	return &toolError{text: fmt.Sprintf(format, args...), cause: cause, hidden: true}
+}

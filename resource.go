@@ -1,0 +1,152 @@
+package thaw
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yosida95/uritemplate/v3"
+
+	"github.com/thaw-mcp/thaw/internal/declared"
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// Resource is a registered resource; make one with NewResource.
+type Resource struct{ declared declared.Resource }
+
+// ResourceTemplate is a registered family of resources; make one with
+// NewResourceTemplate.
+type ResourceTemplate struct{ declared declared.Template }
+
+// ResourceOptions: each zero value is the protocol's default.
+type ResourceOptions struct {
+	Title, Description, MIMEType string
+	Icons                        []mcp.Icon
+	Annotations                  *mcp.Annotations
+	Size                         int64                   // bytes, for a resource whose size is known
+	TTL                          time.Duration           // cache hint of a read; 0: stale at once (C-02)
+	Public                       bool                    // cacheScope "public": any cache may serve it to anyone (C-03)
+	Complete                     map[string]CompleteFunc // by template variable
+	Meta                         map[string]any          // _meta of the definition
+}
+
+// NewResource makes a resource at a fixed URI. An empty URI or MIMEType in the contents
+// is filled in. Return ErrNotFound for one that is missing at the moment. NewResource
+// panics, naming the resource, on a URI without a scheme, an empty name or a nil
+// function. opts may be nil.
+func NewResource(uri, name string, fn func(context.Context) ([]mcp.ResourceContents, error), opts *ResourceOptions) *Resource {
+	fail := func(format string, args ...any) {
+		panic(fmt.Sprintf("thaw: resource %q: %s", uri, fmt.Sprintf(format, args...)))
+	}
+	if u, err := url.Parse(uri); err != nil || u.Scheme == "" {
+		fail("want an absolute URI")
+	}
+	if name == "" {
+		fail("the name is empty")
+	}
+	if fn == nil {
+		fail("the function is nil")
+	}
+	var o ResourceOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.Complete != nil {
+		fail("only templates have variables to complete")
+	}
+	return &Resource{declared.Resource{
+		Definition: mcp.Resource{
+			URI: uri, Name: name, Title: o.Title, Description: o.Description, Icons: o.Icons,
+			MIMEType: o.MIMEType, Size: o.Size, Annotations: o.Annotations, Meta: o.Meta,
+		},
+		Read:  fn,
+		Hints: declared.Hints{TTL: max(o.TTL, 0), Public: o.Public},
+	}}
+}
+
+// Definition is the resource as resources/list gives it.
+func (r *Resource) Definition() mcp.Resource { return r.declared.Definition }
+
+// Declared is for runtime/serve; its type cannot be named outside this module.
+func (r *Resource) Declared() *declared.Resource { return &r.declared }
+
+// NewResourceTemplate makes a family of resources. In is a struct of strings whose json
+// names are the variables of the RFC 6570 template. Values arrive percent-decoded and
+// are the client's: a variable used as a path needs the author's check (F-39). Return
+// ErrNotFound for what does not exist. NewResourceTemplate panics, naming the template,
+// on a template that does not parse, variables and fields that differ, an empty name or
+// a nil function. opts may be nil.
+func NewResourceTemplate[In any](uriTemplate, name string, fn func(context.Context, In) ([]mcp.ResourceContents, error), opts *ResourceOptions) *ResourceTemplate {
+	fail := func(format string, args ...any) {
+		panic(fmt.Sprintf("thaw: resource template %q: %s", uriTemplate, fmt.Sprintf(format, args...)))
+	}
+	template, err := uritemplate.New(uriTemplate)
+	if err != nil {
+		fail("%v", err)
+	}
+	if name == "" {
+		fail("the name is empty")
+	}
+	if fn == nil {
+		fail("the function is nil")
+	}
+	fields, err := stringFields(reflect.TypeFor[In]())
+	if err != nil {
+		fail("%v", err)
+	}
+	variables := template.Varnames()
+	for _, f := range fields {
+		if !slices.Contains(variables, f.name) {
+			fail("field %q is no variable of the template", f.name)
+		}
+	}
+	if len(fields) != len(variables) {
+		fail("its variables are %q, its fields fewer", variables)
+	}
+	var o ResourceOptions
+	if opts != nil {
+		o = *opts
+	}
+	complete, err := completions(o.Complete, fields)
+	if err != nil {
+		fail("%v", err)
+	}
+	return &ResourceTemplate{declared.Template{
+		Definition: mcp.ResourceTemplate{
+			URITemplate: uriTemplate, Name: name, Title: o.Title, Description: o.Description, Icons: o.Icons,
+			MIMEType: o.MIMEType, Annotations: o.Annotations, Meta: o.Meta,
+		},
+		Match: matcher(template),
+		Read: func(ctx context.Context, values map[string]string) ([]mcp.ResourceContents, error) {
+			return fn(ctx, fillStrings[In](fields, values))
+		},
+		Complete: complete,
+		Hints:    declared.Hints{TTL: max(o.TTL, 0), Public: o.Public},
+	}}
+}
+
+// matcher looks a URI up in a template. The library compiles the template on first
+// use and matches in linear time.
+func matcher(template *uritemplate.Template) func(string) (map[string]string, bool) {
+	return func(uri string) (map[string]string, bool) {
+		match := template.Match(uri)
+		if match == nil {
+			return nil, false
+		}
+		values := make(map[string]string, len(match))
+		for name, v := range match {
+			values[name] = strings.Join(v.V, ",")
+		}
+		return values, true
+	}
+}
+
+// Definition is the template as resources/templates/list gives it.
+func (t *ResourceTemplate) Definition() mcp.ResourceTemplate { return t.declared.Definition }
+
+// Declared is for runtime/serve; its type cannot be named outside this module.
+func (t *ResourceTemplate) Declared() *declared.Template { return &t.declared }

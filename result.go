@@ -1,0 +1,78 @@
+package thaw
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// resulter turns a handler's Out into a result; the choice is made once, by type.
+type resulter[Out any] struct {
+	// structured: Out has an output schema of its own.
+	structured bool
+	encode     func(Out) (*mcp.CallToolResult, error)
+}
+
+func resultOf[Out any]() resulter[Out] {
+	contentOnly := func(content func(any) []mcp.Content) resulter[Out] {
+		return resulter[Out]{encode: func(out Out) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: content(out)}, nil
+		}}
+	}
+	switch t := reflect.TypeFor[Out](); t {
+	case reflect.TypeFor[string]():
+		return contentOnly(func(out any) []mcp.Content { return []mcp.Content{&mcp.TextContent{Text: out.(string)}} })
+	case reflect.TypeFor[struct{}]():
+		return contentOnly(func(any) []mcp.Content { return nil })
+	case reflect.TypeFor[[]mcp.Content]():
+		return contentOnly(func(out any) []mcp.Content { return out.([]mcp.Content) })
+	case reflect.TypeFor[*mcp.CallToolResult]():
+		return resulter[Out]{encode: func(out Out) (*mcp.CallToolResult, error) {
+			r := any(out).(*mcp.CallToolResult)
+			if r == nil {
+				return nil, errors.New("the handler returned neither a result nor an error")
+			}
+			return r, nil
+		}}
+	case reflect.TypeFor[json.RawMessage]():
+		return resulter[Out]{encode: func(out Out) (*mcp.CallToolResult, error) {
+			raw := any(out).(json.RawMessage)
+			if len(raw) == 0 {
+				return nil, errors.New("the handler returned an empty json.RawMessage, which is no JSON value")
+			}
+			b, err := strictjson.AppendCompact(make([]byte, 0, len(raw)), raw)
+			if err != nil {
+				return nil, fmt.Errorf("the handler returned a json.RawMessage that is no JSON value: %w", err)
+			}
+			return structured(b), nil
+		}}
+	case reflect.TypeFor[any]():
+		return resulter[Out]{encode: encodeValue[Out]}
+	default:
+		if t.Implements(reflect.TypeFor[mcp.Content]()) {
+			return contentOnly(func(out any) []mcp.Content { return []mcp.Content{out.(mcp.Content)} })
+		}
+		return resulter[Out]{structured: true, encode: encodeValue[Out]}
+	}
+}
+
+func encodeValue[Out any](out Out) (*mcp.CallToolResult, error) {
+	b, err := strictjson.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode the result: %w", err)
+	}
+	return structured(b), nil
+}
+
+// structured is a result of structured content and, for clients that read only text,
+// the same JSON as a block (F-11).
+func structured(b []byte) *mcp.CallToolResult {
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: string(b)}},
+		StructuredContent: b,
+	}
+}

@@ -1,0 +1,235 @@
+package thaw
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/thaw-mcp/thaw/internal/declared"
+	"github.com/thaw-mcp/thaw/internal/schema"
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// Tool is a registered tool; make one with NewTool or NewRawTool. It is immutable and
+// may be shared by servers.
+type Tool struct{ declared declared.Tool }
+
+// HandlerFunc is a handler with its types erased. args are the arguments after
+// validation and defaults, one JSON object.
+type HandlerFunc func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
+
+// Middleware wraps a HandlerFunc. It runs inside validation, deadline and panic
+// containment, once per run of the handler.
+type Middleware func(next HandlerFunc) HandlerFunc
+
+// ToolOptions: each zero value is the protocol's default.
+type ToolOptions struct {
+	Title          string
+	Icons          []mcp.Icon
+	ReadOnly       bool // readOnlyHint: changes nothing
+	NonDestructive bool // destructiveHint false: only adds
+	Idempotent     bool // idempotentHint: twice is as good as once
+	ClosedWorld    bool // openWorldHint false: touches nothing outside
+	// OutputSchema stands in place of the inferred one. Results are then checked
+	// against it.
+	OutputSchema json.RawMessage
+	// Timeout bounds one run; 0 is what the host gives. The handler's ctx ends then.
+	Timeout time.Duration
+	// Rate limits calls per caller, in this process; nil is none (F-18).
+	Rate *Rate
+	Meta map[string]any // _meta of the tool's definition
+}
+
+// Rate is a token bucket. Burst 0 is PerMinute.
+type Rate struct{ PerMinute, Burst int }
+
+// NewTool makes a tool of a function. Schemas come from In and Out and their tags.
+//
+// In is a struct, or a map with string keys. Out decides the result: string,
+// mcp.Content and []mcp.Content give content only; struct{} gives empty content;
+// *mcp.CallToolResult is the result as it stands; json.RawMessage and any give
+// structured content of any shape plus its text; every other type gives structured
+// content plus its text, and an output schema inferred from the type.
+//
+// Errors: see Errorf. NewTool panics, naming the tool, on a bad name, a nil function or
+// a wrong tag: these are faults of the program, not of its input. opts may be nil and
+// is copied.
+func NewTool[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts *ToolOptions) *Tool {
+	if fn == nil {
+		panic(fmt.Sprintf("thaw: tool %q: the function is nil", name))
+	}
+	in, err := schema.Of(reflect.TypeFor[In](), schema.Options{EnumOf: enumOf})
+	if err != nil {
+		panic(fmt.Sprintf("thaw: tool %q: %v", name, err))
+	}
+	d := declared.Tool{
+		Headers: in.Headers(),
+		Input:   sync.OnceValues(func() (schema.Validator, error) { return in.Validator(), nil }),
+	}
+	result := resultOf[Out]()
+	var out *schema.Type
+	if result.structured {
+		if out, err = schema.Of(reflect.TypeFor[Out](), schema.Options{EnumOf: enumOf, Output: true}); err != nil {
+			panic(fmt.Sprintf("thaw: tool %q: result: %v", name, err))
+		}
+		d.OutputAlways = sync.OnceValues(func() (schema.Validator, error) { return out.Validator(), nil })
+	}
+	d.Call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+		var v In
+		if err := strictjson.Unmarshal(args, &v); err != nil {
+			// Validation accepts only what decodes; middleware can break that.
+			return nil, fmt.Errorf("decode arguments: %w", err)
+		}
+		r, err := fn(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		return result.encode(r)
+	}
+	return finish(name, description, d, func() json.RawMessage { return in.AppendJSON(nil) }, func() json.RawMessage {
+		if out == nil {
+			return nil
+		}
+		return out.AppendJSON(nil)
+	}, opts)
+}
+
+// NewRawTool makes a tool with a hand-written schema. Arguments are checked against it
+// and reach fn as they were sent; nothing else is done for fn: no decoding, no
+// defaults. The schema is JSON Schema 2020-12 unless $schema says otherwise, its root
+// has "type": "object" (F-06), and a $ref never leaves it (F-24).
+//
+// NewRawTool panics, naming the tool, on a bad name, a nil function or a schema that is
+// no JSON object with that root or has a wrong x-mcp-header (M-15 to M-17). A schema
+// that is wrong further in is found by Server.Check, or on first use. opts may be nil
+// and is copied.
+func NewRawTool(name, description string, inputSchema json.RawMessage, fn HandlerFunc, opts *ToolOptions) *Tool {
+	if fn == nil {
+		panic(fmt.Sprintf("thaw: tool %q: the function is nil", name))
+	}
+	in, err := strictjson.AppendCompact(nil, inputSchema)
+	if err == nil {
+		err = schema.CheckInputRoot(in)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("thaw: tool %q: input schema: %v", name, err))
+	}
+	headers, err := schema.HeadersOf(in)
+	if err != nil {
+		panic(fmt.Sprintf("thaw: tool %q: input schema: %v", name, err))
+	}
+	d := declared.Tool{
+		Headers: headers,
+		Input:   sync.OnceValues(func() (schema.Validator, error) { return schema.Compile(in) }),
+		Call:    fn,
+	}
+	return finish(name, description, d, func() json.RawMessage { return in }, func() json.RawMessage { return nil }, opts)
+}
+
+// finish adds what both kinds of tool have in common. d.OutputAlways may be nil.
+func finish(name, description string, d declared.Tool, input, output func() json.RawMessage, opts *ToolOptions) *Tool {
+	if err := checkName(name); err != nil {
+		panic(fmt.Sprintf("thaw: tool %q: %v", name, err))
+	}
+	var o ToolOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.Timeout < 0 {
+		panic(fmt.Sprintf("thaw: tool %q: Timeout is negative", name))
+	}
+	if o.Rate != nil {
+		if o.Rate.PerMinute <= 0 || o.Rate.Burst < 0 {
+			panic(fmt.Sprintf("thaw: tool %q: Rate needs PerMinute above 0 and Burst of 0 or more", name))
+		}
+		d.PerMinute, d.Burst = o.Rate.PerMinute, o.Rate.Burst
+		if d.Burst == 0 {
+			d.Burst = d.PerMinute
+		}
+	}
+	none := func() (schema.Validator, error) { return nil, nil }
+	d.Output = none
+	if d.OutputAlways == nil {
+		d.OutputAlways = none
+	}
+	if o.OutputSchema != nil {
+		out, err := strictjson.AppendCompact(nil, o.OutputSchema)
+		if err != nil {
+			panic(fmt.Sprintf("thaw: tool %q: output schema: %v", name, err))
+		}
+		output = func() json.RawMessage { return out }
+		d.Output = sync.OnceValues(func() (schema.Validator, error) { return schema.Compile(out) })
+		d.OutputAlways = d.Output
+	}
+	d.Name, d.Timeout = name, o.Timeout
+	d.Definition = sync.OnceValue(func() mcp.Tool {
+		return mcp.Tool{
+			Name:         name,
+			Title:        o.Title,
+			Description:  description,
+			Icons:        o.Icons,
+			InputSchema:  input(),
+			OutputSchema: output(),
+			Annotations:  o.annotations(),
+			Meta:         o.Meta,
+		}
+	})
+	return &Tool{d}
+}
+
+func (o *ToolOptions) annotations() *mcp.ToolAnnotations {
+	if !o.ReadOnly && !o.NonDestructive && !o.Idempotent && !o.ClosedWorld {
+		return nil
+	}
+	a := &mcp.ToolAnnotations{ReadOnlyHint: o.ReadOnly, IdempotentHint: o.Idempotent}
+	if o.NonDestructive {
+		a.DestructiveHint = new(bool)
+	}
+	if o.ClosedWorld {
+		a.OpenWorldHint = new(bool)
+	}
+	return a
+}
+
+// checkName holds F-05.
+func checkName(name string) error {
+	if len(name) == 0 || len(name) > 128 {
+		return errors.New("a name has 1 to 128 characters")
+	}
+	for _, c := range []byte(name) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.') {
+			return errors.New("a name has only the characters A-Z a-z 0-9 _ - .")
+		}
+	}
+	return nil
+}
+
+// Definition is the tool as tools/list gives it. Schemas are resolved on first use.
+func (t *Tool) Definition() mcp.Tool { return t.declared.Definition() }
+
+// Call runs the handler once with ctx, below schema and errors: args are not checked
+// and an error comes back as the handler gave it.
+func (t *Tool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+	return t.declared.Call(ctx, args)
+}
+
+// Declared is for runtime/serve; its type cannot be named outside this module.
+func (t *Tool) Declared() *declared.Tool { return &t.declared }
+
+// enumOf finds the Enum method that makes a named string type an enum.
+func enumOf(t reflect.Type) ([]schema.Choice, bool) {
+	e, ok := reflect.Zero(t).Interface().(interface{ Enum() []Choice })
+	if !ok {
+		return nil, false
+	}
+	var choices []schema.Choice
+	for _, c := range e.Enum() {
+		choices = append(choices, schema.Choice(c))
+	}
+	return choices, true
+}
