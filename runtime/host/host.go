@@ -1,0 +1,72 @@
+// Package host runs any http.Handler where it finds itself: on a laptop, on
+// Cloud Run, or on a place that another package describes with a Host value
+// (AWS Lambda: package lambdahost). It is a leaf: standard library only, and it
+// knows nothing of MCP, so a server built with another SDK can be hosted as it is.
+package host
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+)
+
+// App is what a host runs.
+type App struct {
+	// HTTP answers every request. Hosts call it from many goroutines.
+	HTTP http.Handler
+
+	// Started is called once the host accepts requests, with the address it
+	// listens on; nil where the host has no socket of its own. It may be nil.
+	Started func(net.Addr)
+
+	// Drain is called once, when the host has been told to stop and before it
+	// waits for the requests still open. It ends what would otherwise wait for
+	// ever, such as event streams. It may be nil.
+	Drain func()
+}
+
+// Facts are what a place can do. They decide what a server may advertise.
+type Facts struct {
+	// Resident: the process runs between requests and holds streams of its own.
+	Resident bool
+	// Streaming: a response reaches the client while it is being written.
+	Streaming bool
+	// Loopback: only programs on this machine can connect.
+	Loopback bool
+}
+
+// Host is a place to run.
+type Host struct {
+	// Name is what logs and errors call the place.
+	Name string
+	// Here says whether the process is in this place, judging by its environment.
+	Here func(getenv func(string) string) bool
+	// Facts are those of the place.
+	Facts Facts
+	// Ephemeral: the place keeps no disk and no process, so settings that would
+	// default to something local have no default here.
+	Ephemeral bool
+	// Serve runs a until ctx ends or the place gives up. It returns nil after an
+	// orderly stop.
+	Serve func(ctx context.Context, a App) error
+}
+
+// Pick returns the first of hosts that is here; failing that CloudRun where
+// K_SERVICE is set; failing that Local.
+func Pick(getenv func(string) string, hosts ...Host) Host {
+	for _, h := range hosts {
+		if h.Here(getenv) {
+			return h
+		}
+	}
+	if h := CloudRun(getenv); h.Here(getenv) {
+		return h
+	}
+	return Local(getenv)
+}
+
+// ListenAndServe runs a on the host that is here (see Pick) until ctx ends.
+func ListenAndServe(ctx context.Context, a App, hosts ...Host) error {
+	return Pick(os.Getenv, hosts...).Serve(ctx, a)
+}
