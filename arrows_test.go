@@ -1,0 +1,112 @@
+package thaw_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/thaw-mcp/thaw"
+
+// arrow says what one package, or a folder of them (/...), may import: of ours, and of
+// others. The standard library is always allowed.
+type arrow struct {
+	from   string
+	ours   []string
+	others []string
+	why    string
+}
+
+const jsonLibrary = "github.com/go-json-experiment/json"
+
+// arrows are the rules of the house. The first that matches a package holds; a package
+// that none matches fails the test, so a new one has to state its place.
+var arrows = []arrow{
+	{"internal/strictjson", nil, []string{jsonLibrary}, "a leaf below everything: JSON and nothing else"},
+	{"internal/call", nil, nil, "thaw and serve meet here, so it knows neither"},
+	{"internal/schema", []string{"internal/strictjson"}, []string{jsonLibrary, "github.com/santhosh-tekuri/jsonschema/v6"}, "schemas know types and JSON, not tools"},
+	{"mcp", []string{"internal/strictjson"}, nil, "wire types are a leaf; they share one JSON encoder with the rest"},
+	{"internal/declared", []string{"mcp", "internal/schema"}, nil, "what serve needs of an author's declarations, without either's behaviour"},
+	{"", []string{"mcp", "internal/call", "internal/declared", "internal/schema", "internal/strictjson"}, []string{"github.com/yosida95/uritemplate/v3"},
+		"authors write against a package that knows no cloud and no HTTP"},
+	{"runtime/host", nil, nil, "any http.Handler can be hosted, so a host knows no MCP"},
+	{"runtime/serve", []string{"", "mcp", "internal/call", "internal/declared", "internal/schema", "internal/strictjson", "runtime/host"},
+		[]string{"go.opentelemetry.io/otel", "golang.org/x/time/rate"}, "the core joins all of these and knows no cloud SDK"},
+	{"runtime/lambdahost", []string{"runtime/host"}, []string{"github.com/aws/aws-lambda-go", jsonLibrary}, "a host adds one SDK and hosts any handler"},
+	{"runtime/awskit", []string{"runtime/host", "runtime/lambdahost", "runtime/serve"}, nil, "a kit only joins"},
+	{"thawtest", []string{"", "mcp", "internal/call", "runtime/host", "runtime/serve", "internal/strictjson"}, nil, "it drives tools through the real core"},
+	{"functions", []string{"", "functions/textanalysis"}, nil, "the list of tools"},
+	{"functions/server", []string{"functions", "runtime/serve", "runtime/awskit"}, nil, "a main imports everything"},
+	{"functions/...", []string{""}, nil, "a folder of tools imports thaw alone, so it never knows where it runs"},
+	{"examples/...", []string{"", "mcp", "runtime/serve", "runtime/awskit"}, nil, "what a user's program would import"},
+	{"conformance/...", []string{"", "mcp", "runtime/host", "runtime/serve", "runtime/awskit", "runtime/lambdahost", "conformance/fixture", "thawtest"}, []string{"go.yaml.in/yaml/v3", jsonLibrary},
+		"the black box and its driver use what users use"},
+	{"internal/demo", []string{"mcp"}, nil, "the demo is a client: it knows the wire and no server"},
+}
+
+type listed struct {
+	ImportPath string
+	Name       string
+	Imports    []string
+	Standard   bool
+}
+
+func listPackages(t *testing.T, args ...string) []listed {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list", "-json=ImportPath,Name,Imports,Standard"}, args...)...).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func TestArrows(t *testing.T) {
+	standard := map[string]bool{}
+	for _, p := range listPackages(t, "std") {
+		standard[p.ImportPath] = true
+	}
+	mains := map[string]bool{}
+	packages := listPackages(t, "./...")
+	for _, p := range packages {
+		mains[p.ImportPath] = p.Name == "main"
+	}
+	for _, p := range packages {
+		from := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		i := slices.IndexFunc(arrows, func(a arrow) bool {
+			folder, all := strings.CutSuffix(a.from, "/...")
+			return from == a.from || all && strings.HasPrefix(from, folder+"/")
+		})
+		if i < 0 {
+			t.Errorf("package %q has no arrow: say in arrows_test.go what it may import, and why", from)
+			continue
+		}
+		a := arrows[i]
+		for _, imported := range p.Imports {
+			switch own, ours := strings.CutPrefix(imported, module); {
+			case standard[imported] || imported == "C":
+				if imported == "testing" && from != "thawtest" {
+					t.Errorf("%q imports testing outside tests", from)
+				}
+			case mains[imported]:
+				t.Errorf("%q imports the main %q", from, imported)
+			case ours && !slices.Contains(a.ours, strings.TrimPrefix(own, "/")):
+				t.Errorf("%q imports %q; it may not: %s", from, strings.TrimPrefix(own, "/"), a.why)
+			case !ours && !slices.ContainsFunc(a.others, func(o string) bool { return imported == o || strings.HasPrefix(imported, o+"/") }):
+				t.Errorf("%q imports %q; it may not: %s", from, imported, a.why)
+			}
+		}
+	}
+}

@@ -1,0 +1,11 @@
+// Package awskit is what a main names to run on AWS: today the Lambda host.
+package awskit
+
+import (
+	"github.com/thaw-mcp/thaw/runtime/host"
+	"github.com/thaw-mcp/thaw/runtime/lambdahost"
+	"github.com/thaw-mcp/thaw/runtime/serve"
+)
+
+// Kit is the AWS kit. Nothing in it opens before a setting or the place names it.
+func Kit() serve.Kit { return serve.Kit{Hosts: []host.Host{lambdahost.Host()}} }

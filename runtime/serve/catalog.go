@@ -1,0 +1,198 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/internal/declared"
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// catalog is one thaw.Server made ready to be looked up. It never changes; what it
+// resolves lazily it resolves once.
+type catalog struct {
+	tools     map[string]*tool
+	prompts   map[string]*prompt
+	resources map[string]*resource
+	templates []*resource
+
+	lists    [4]*list
+	discover func() ([]byte, error)
+	// meta is the end of every result: `,"_meta":{…serverInfo…}}`, or "}".
+	meta []byte
+	// serverInfo is the member alone, for results that have a _meta of their own.
+	serverInfo []byte
+
+	capabilities  mcp.ServerCapabilities
+	clientLogging bool
+}
+
+// tool is a tool with what its calls need.
+type tool struct {
+	*declared.Tool
+	bindings []binding
+	handler  thaw.HandlerFunc // in the middleware
+	rate     *rateLimit
+}
+
+type prompt struct{ *declared.Prompt }
+
+// resource is a fixed resource, or a template.
+type resource struct {
+	name     string
+	fixed    *declared.Resource
+	template *declared.Template
+	hints    []byte // `,"ttlMs":0,"cacheScope":"private"`
+}
+
+func (h *Handler) compile(s thaw.Server) (*catalog, error) {
+	if h.host.Resident {
+		if err := s.Check(); err != nil {
+			return nil, err
+		}
+	}
+	if s.Name == "" {
+		return nil, errors.New("the server has no Name")
+	}
+	c := &catalog{
+		tools:         make(map[string]*tool, len(s.Tools)),
+		prompts:       make(map[string]*prompt, len(s.Prompts)),
+		resources:     make(map[string]*resource, len(s.Resources)),
+		clientLogging: s.ClientLogging,
+		meta:          []byte("}"),
+	}
+	if !s.OmitServerInfo {
+		if s.Version == "" {
+			s.Version = buildVersion()
+		}
+		info, err := strictjson.Marshal(mcp.Implementation{Name: s.Name, Version: s.Version, Title: s.Title,
+			Description: s.Description, WebsiteURL: s.WebsiteURL, Icons: s.Icons})
+		if err != nil {
+			return nil, fmt.Errorf("serverInfo: %w", err)
+		}
+		c.serverInfo = append([]byte(`"`+mcp.MetaServerInfo+`":`), info...)
+		c.meta = append(append([]byte(`,"_meta":{`), c.serverInfo...), "}}"...)
+	}
+	if err := h.addTools(c, &s); err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, p := range s.Prompts {
+		d := p.Declared()
+		if c.prompts[d.Definition.Name] != nil {
+			errs = append(errs, fmt.Errorf("prompt %q is declared twice", d.Definition.Name))
+		}
+		c.prompts[d.Definition.Name] = &prompt{d}
+	}
+	for _, r := range s.Resources {
+		d := r.Declared()
+		if c.resources[d.Definition.URI] != nil {
+			errs = append(errs, fmt.Errorf("resource %q is declared twice", d.Definition.URI))
+		}
+		c.resources[d.Definition.URI] = &resource{name: d.Definition.Name, fixed: d, hints: hints(d.TTL, d.Public)}
+	}
+	for _, t := range s.ResourceTemplates {
+		d := t.Declared()
+		c.templates = append(c.templates, &resource{name: d.Definition.Name, template: d, hints: hints(d.TTL, d.Public)})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	h.addLists(c, &s)
+	c.capabilities = h.capabilitiesOf(&s)
+	c.discover = sync.OnceValues(func() ([]byte, error) { return c.encodeDiscover(&s) })
+	return c, nil
+}
+
+// addTools fills c.tools and leaves in s the tools that are served.
+func (h *Handler) addTools(c *catalog, s *thaw.Server) error {
+	var served []*thaw.Tool
+	var errs []error
+	known := map[string]bool{}
+	for i, t := range s.Tools {
+		if t == nil {
+			return fmt.Errorf("tool %d is nil", i)
+		}
+		d := t.Declared()
+		if known[d.Name] {
+			errs = append(errs, fmt.Errorf("tool %q is declared twice", d.Name))
+		}
+		known[d.Name] = true
+		if len(h.only) > 0 && !slices.Contains(h.only, d.Name) {
+			continue
+		}
+		served = append(served, t)
+		entry := &tool{Tool: d, bindings: bindingsOf(d.Headers), handler: d.Call}
+		for i := range s.Middleware {
+			entry.handler = s.Middleware[len(s.Middleware)-1-i](entry.handler)
+		}
+		if d.PerMinute > 0 {
+			entry.rate = newRateLimit(d.PerMinute, d.Burst)
+		}
+		c.tools[d.Name] = entry
+	}
+	for _, name := range h.only {
+		if !known[name] {
+			errs = append(errs, fmt.Errorf("tool %q is to be served and is not declared", name))
+		}
+	}
+	s.Tools = served
+	return errors.Join(errs...)
+}
+
+// capabilitiesOf advertises exactly what answers (V-09). Changes are told only where a
+// process lives on and can stream (L-15).
+func (h *Handler) capabilitiesOf(s *thaw.Server) mcp.ServerCapabilities {
+	live := h.host.Resident && h.host.Streaming
+	var c mcp.ServerCapabilities
+	completes := false
+	if len(s.Tools) > 0 {
+		c.Tools = &mcp.ListCapability{ListChanged: live}
+	}
+	if len(s.Prompts) > 0 {
+		c.Prompts = &mcp.ListCapability{ListChanged: live}
+	}
+	if len(s.Resources)+len(s.ResourceTemplates) > 0 {
+		c.Resources = &mcp.ResourceCapability{ListChanged: live, Subscribe: live}
+	}
+	for _, p := range s.Prompts {
+		completes = completes || len(p.Declared().Complete) > 0
+	}
+	for _, t := range s.ResourceTemplates {
+		completes = completes || len(t.Declared().Complete) > 0
+	}
+	if completes {
+		c.Completions = &struct{}{}
+	}
+	if s.ClientLogging {
+		c.Logging = &struct{}{}
+	}
+	return c
+}
+
+func (c *catalog) encodeDiscover(s *thaw.Server) ([]byte, error) {
+	b, err := strictjson.Marshal(struct {
+		ResultType        string                 `json:"resultType"`
+		SupportedVersions []string               `json:"supportedVersions"`
+		Capabilities      mcp.ServerCapabilities `json:"capabilities"`
+		Instructions      string                 `json:"instructions,omitempty"`
+	}{"complete", []string{mcp.Version}, c.capabilities, s.Instructions})
+	if err != nil {
+		return nil, err
+	}
+	b = append(b[:len(b)-1], listHints(s)...)
+	return append(b, c.meta...), nil
+}
+
+// buildVersion is the version of the main module, for servers that state none.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

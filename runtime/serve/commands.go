@@ -1,0 +1,201 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+const usage = `usage: without arguments the program serves; the commands are
+  check             settings and schemas, without serving
+  tools [-json]     the tools that would be served
+  call [-json] NAME [ARGUMENTS|-]
+                    one call of a tool in this process; ARGUMENTS is a JSON object,
+                    - reads it from standard input
+`
+
+var errUsage = errors.New("usage")
+
+// commands are the binary's own tool box.
+var commands = map[string]func(p *program, ctx context.Context, args []string) error{
+	"check": (*program).checkCommand,
+	"tools": (*program).toolsCommand,
+	"call":  (*program).callCommand,
+	"help": func(p *program, _ context.Context, _ []string) error {
+		fmt.Fprint(p.out, usage)
+		return nil
+	},
+}
+
+// parseFlags parses the flags of a command; what is left are its arguments.
+func (p *program) parseFlags(name string, args []string, declare func(*flag.FlagSet)) ([]string, error) {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	if declare != nil {
+		declare(flags)
+	}
+	if err := flags.Parse(args); err != nil {
+		return nil, fmt.Errorf("%w: %s: %v\n%s", errUsage, name, err, usage)
+	}
+	return flags.Args(), nil
+}
+
+func (p *program) checkCommand(_ context.Context, args []string) error {
+	rest, err := p.parseFlags("check", args, nil)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%w: check takes no arguments\n%s", errUsage, usage)
+	}
+	r, err := p.ready()
+	if err != nil {
+		return err
+	}
+	if err := p.server.Check(); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "ok: host %s, %d tools, %d prompts, %d resources, %d templates\n",
+		r.at.Name, len(r.handler.catalog.Load().tools), len(p.server.Prompts), len(p.server.Resources), len(p.server.ResourceTemplates))
+	return nil
+}
+
+func (p *program) toolsCommand(_ context.Context, args []string) error {
+	var asJSON bool
+	rest, err := p.parseFlags("tools", args, func(f *flag.FlagSet) { f.BoolVar(&asJSON, "json", false, "") })
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%w: tools takes no arguments\n%s", errUsage, usage)
+	}
+	r, err := p.ready()
+	if err != nil {
+		return err
+	}
+	items, err := r.handler.catalog.Load().lists[listTools].items()
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		if asJSON {
+			fmt.Fprintf(p.out, "%s\n", it.json)
+			continue
+		}
+		description, _ := stringOf(strictjson.Member(it.json, "description"))
+		first, _, _ := strings.Cut(description, "\n")
+		fmt.Fprintf(p.out, "%-24s %s\n", it.name, first)
+	}
+	return nil
+}
+
+// callCommand calls a tool through the same handler that serves, so every check holds.
+func (p *program) callCommand(ctx context.Context, args []string) error {
+	var asJSON bool
+	rest, err := p.parseFlags("call", args, func(f *flag.FlagSet) { f.BoolVar(&asJSON, "json", false, "") })
+	if err != nil {
+		return err
+	}
+	if len(rest) < 1 || len(rest) > 2 {
+		return fmt.Errorf("%w: call takes the name of a tool and at most one JSON object\n%s", errUsage, usage)
+	}
+	arguments := []byte("{}")
+	if len(rest) == 2 {
+		arguments = []byte(rest[1])
+	}
+	if string(arguments) == "-" {
+		if arguments, err = io.ReadAll(p.in); err != nil {
+			return fmt.Errorf("read arguments: %w", err)
+		}
+	}
+	r, err := p.ready()
+	if err != nil {
+		return err
+	}
+	if err := strictjson.Check(arguments, r.handler.limits.depth); err != nil {
+		return fmt.Errorf("%w: ARGUMENTS: %v", errUsage, err)
+	}
+	result, err := r.handler.callTool(ctx, rest[0], arguments)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		fmt.Fprintf(p.out, "%s\n", result)
+		return nil
+	}
+	return p.print(result)
+}
+
+// print writes a result as a person reads it.
+func (p *program) print(raw []byte) error {
+	var result mcp.CallToolResult
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, c := range result.Content {
+		if t, ok := c.(*mcp.TextContent); ok {
+			fmt.Fprintln(&text, t.Text)
+			continue
+		}
+		b, err := c.AppendJSON(nil)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "%s\n", b)
+	}
+	if result.IsError {
+		return errors.New(strings.TrimSuffix(text.String(), "\n"))
+	}
+	fmt.Fprint(p.out, text.String())
+	return nil
+}
+
+// callTool is one tools/call in memory: the raw result, or the error as it would go out.
+func (h *Handler) callTool(ctx context.Context, name string, arguments []byte) ([]byte, error) {
+	var params []byte
+	params = append(params, `{"_meta":{"`+mcp.MetaProtocolVersion+`":"`+mcp.Version+`","`+mcp.MetaClientCapabilities+`":{}},"name":`...)
+	params = strictjson.AppendString(params, name)
+	params = append(append(append(params, `,"arguments":`...), arguments...), '}')
+	body := append([]byte(`{"jsonrpc":"2.0","id":1,"method":"`+mcp.MethodCallTool+`","params":`), params...)
+	body = append(body, '}')
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+h.basePath+"/mcp", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	t := h.catalog.Load().tools[name]
+	if t == nil {
+		return nil, fmt.Errorf("unknown tool %q; the command tools lists those there are", name)
+	}
+	r.Header.Set(mcp.HeaderProtocolVersion, mcp.Version)
+	r.Header.Set(mcp.HeaderMethod, mcp.MethodCallTool)
+	r.Header.Set(mcp.HeaderName, encodeMirrored(name))
+	r.Header.Set("Accept", "application/json")
+	setMirrored(r.Header, t.bindings, arguments)
+	w := &memoryResponse{header: http.Header{}}
+	h.ServeHTTP(w, r)
+	if e := memberOf(w.body.Bytes(), "error"); e != nil {
+		text, _ := stringOf(memberOf(e, "message"))
+		return nil, errors.New(text)
+	}
+	return memberOf(w.body.Bytes(), "result"), nil
+}
+
+// memoryResponse keeps a response.
+type memoryResponse struct {
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (w *memoryResponse) Header() http.Header         { return w.header }
+func (w *memoryResponse) WriteHeader(int)             {}
+func (w *memoryResponse) Write(b []byte) (int, error) { return w.body.Write(b) }

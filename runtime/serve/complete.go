@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/thaw-mcp/thaw/internal/declared"
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+)
+
+// maxCompletions is the most values one answer may hold (F-41).
+const maxCompletions = 100
+
+func checkCompleteParams(q *request) *failure {
+	p := &q.msg.params
+	if _, ok := stringOf(memberOf(p.ref, "type")); !ok {
+		return invalidParams("invalid_params", "Invalid params: ref must be an object with a type")
+	}
+	_, name := stringOf(memberOf(p.argument, "name"))
+	_, value := stringOf(memberOf(p.argument, "value"))
+	if !name || !value {
+		return invalidParams("invalid_params", "Invalid params: argument must be an object with name and value, both strings")
+	}
+	if p.context != nil && strictjson.Kind(p.context) != '{' {
+		return invalidParams("invalid_params", "Invalid params: context must be an object")
+	}
+	return nil
+}
+
+// serveComplete answers completion/complete. An argument without suggestions has none; a
+// prompt, template or argument that does not exist is an error (F-42).
+func serveComplete(q *request) {
+	p := &q.msg.params
+	argument, _ := stringOf(memberOf(p.argument, "name"))
+	prefix, _ := stringOf(memberOf(p.argument, "value"))
+	name, complete, f := q.cat.completer(p.ref, argument)
+	if f != nil {
+		q.fail(f)
+		return
+	}
+	known := map[string]string{}
+	if args := memberOf(p.context, "arguments"); args != nil {
+		if strictjson.Kind(args) != '{' {
+			q.fail(invalidParams("invalid_params", "Invalid params: context.arguments must be an object of strings"))
+			return
+		}
+		for n, v := range strictjson.Members(args) {
+			text, ok := stringOf(v)
+			if !ok {
+				q.fail(invalidParams("invalid_params", "Invalid params: context.arguments must be an object of strings"))
+				return
+			}
+			known[string(n)] = text
+		}
+	}
+	q.handle("completion", name, 0, func(ctx context.Context, _ *running) ([]byte, error) {
+		var values []string
+		if complete != nil {
+			var err error
+			if values, err = complete(ctx, prefix, known); err != nil {
+				return nil, err
+			}
+		}
+		total := len(values)
+		more := total > maxCompletions
+		if more {
+			values = values[:maxCompletions]
+		}
+		b := []byte(`{"resultType":"complete","completion":{"values":[`)
+		for i, v := range values {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strictjson.AppendString(b, v)
+		}
+		b = append(b, fmt.Sprintf(`],"total":%d,"hasMore":%t}`, total, more)...)
+		return q.appendMeta(b, nil)
+	})
+}
+
+// completer finds what suggests values for an argument of the prompt or template that ref
+// names; nil where the author gave nothing for it.
+func (c *catalog) completer(ref []byte, argument string) (string, declared.CompleteFunc, *failure) {
+	unknown := func(what string) *failure {
+		return invalidParams("unknown_reference", "Invalid params: "+what)
+	}
+	switch kind, _ := stringOf(memberOf(ref, "type")); kind {
+	case "ref/prompt":
+		name, _ := stringOf(memberOf(ref, "name"))
+		p := c.prompts[name]
+		if p == nil {
+			return "", nil, unknown("ref names no prompt of this server")
+		}
+		for _, a := range p.Definition.Arguments {
+			if a.Name == argument {
+				return name, p.Complete[argument], nil
+			}
+		}
+		return "", nil, unknown("the prompt has no such argument; its arguments are " + argumentNames(p.Definition.Arguments))
+	case "ref/resource":
+		uri, _ := stringOf(memberOf(ref, "uri"))
+		for _, t := range c.templates {
+			if t.template.Definition.URITemplate == uri {
+				return uri, t.template.Complete[argument], nil
+			}
+		}
+		return "", nil, unknown("ref names no resource template of this server")
+	}
+	return "", nil, unknown(`ref.type must be "ref/prompt" or "ref/resource"`)
+}

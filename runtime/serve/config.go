@@ -1,0 +1,191 @@
+package serve
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/thaw-mcp/thaw/runtime/host"
+)
+
+// setting is one environment variable. README.md has the same table for readers.
+type setting struct {
+	name    string
+	allowed string // what its value may be, for messages
+	read    func(o *Options, value string) error
+	// explicit: on a host without a disk or process of its own it has no default, so that
+	// nobody deploys an open or forgetful server by accident.
+	explicit bool
+}
+
+// settings are all that a server reads, in the order they are reported.
+var settings = []setting{
+	{name: "THAW_ADDR", allowed: "HOST:PORT; default " + host.DefaultAddr, read: readAddr},
+	{name: "THAW_PUBLIC_URL", allowed: "a comma list of absolute URLs", read: func(o *Options, v string) error {
+		o.PublicURLs = commaList(v)
+		return each(o.PublicURLs, checkPublicURL)
+	}},
+	{name: "THAW_BASE_PATH", allowed: "a path that begins with a slash, as a gateway leaves it in front of /mcp", read: func(o *Options, v string) error {
+		o.BasePath = v
+		return checkBasePath(v)
+	}},
+	{name: "THAW_ALLOWED_ORIGINS", allowed: "a comma list of scheme://host[:port]", read: func(o *Options, v string) error {
+		o.AllowedOrigins = commaList(v)
+		return each(o.AllowedOrigins, checkOriginText)
+	}},
+	{name: "THAW_TOOLS", allowed: "a comma list of the names of tools to serve; default all", read: func(o *Options, v string) error {
+		o.Only = commaList(v)
+		return nil
+	}},
+	{name: "THAW_AUTH", allowed: "none", explicit: true, read: only("none")},
+	{name: "THAW_STORE", allowed: "none", explicit: true, read: only("none")},
+	{name: "THAW_STATE_KEY", allowed: "none", explicit: true, read: only("none")},
+	{name: "THAW_MCTP", allowed: "off", read: only("off")},
+	{name: "THAW_ROLE", allowed: "api or all", read: only("api", "all")},
+	{name: "THAW_MAX_BODY_BYTES", allowed: "a whole number above 0; default 4194304", read: count(func(o *Options, n int) { o.Limits.BodyBytes = n })},
+	{name: "THAW_MAX_JSON_DEPTH", allowed: "a whole number above 0; default 128", read: count(func(o *Options, n int) { o.Limits.JSONDepth = n })},
+	{name: "THAW_MAX_HEADER_BYTES", allowed: "a whole number above 0; default 32768", read: count(func(o *Options, n int) { o.Limits.HeaderBytes = n })},
+	{name: "THAW_PAGE_ITEMS", allowed: "a whole number above 0; default 1000", read: count(func(o *Options, n int) { o.Limits.PageItems = n })},
+	{name: "THAW_REQUEST_TIMEOUT", allowed: "a duration above 0 such as 30s or 5m; default 5m where the process is resident", read: func(o *Options, v string) error {
+		d, err := time.ParseDuration(v)
+		if err == nil && d <= 0 {
+			err = fmt.Errorf("%s is not above 0", d)
+		}
+		o.Limits.RequestTimeout = d
+		return err
+	}},
+}
+
+// defaultRequestTimeout holds where no platform bounds a request.
+const defaultRequestTimeout = 5 * time.Minute
+
+// BadSettingsError lists every setting that is wrong; Main exits with 2 on it.
+type BadSettingsError struct{ Problems []string }
+
+// Error has one line a problem.
+func (e *BadSettingsError) Error() string {
+	return "bad settings:\n  " + strings.Join(e.Problems, "\n  ")
+}
+
+// configure makes Options of the environment. Problems are all of them, each with its
+// name, what it said and what is allowed.
+func configure(getenv func(string) string, at host.Host) (*Options, []string) {
+	o := &Options{Host: at.Facts}
+	if at.Facts.Resident {
+		o.Limits.RequestTimeout = defaultRequestTimeout
+	}
+	var problems []string
+	for _, s := range settings {
+		value := strings.TrimSpace(getenv(s.name))
+		if value == "" {
+			if s.explicit && at.Ephemeral {
+				problems = append(problems, fmt.Sprintf("%s must be set on %s: allowed is %s", s.name, at.Name, s.allowed))
+			}
+			continue
+		}
+		if err := s.read(o, value); err != nil {
+			problems = append(problems, fmt.Sprintf("%s=%q: %v; allowed is %s", s.name, value, err, s.allowed))
+		}
+	}
+	return o, problems
+}
+
+// unknownSettings finds THAW_ variables that nothing reads: a misspelt one would
+// otherwise be a silent default.
+func unknownSettings(environ []string) []string {
+	var problems []string
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, "THAW_") && !slices.ContainsFunc(settings, func(s setting) bool { return s.name == name }) {
+			problems = append(problems, fmt.Sprintf("%s is no setting of this program; there are %s", name, settingNames()))
+		}
+	}
+	return problems
+}
+
+func settingNames() string {
+	var names []string
+	for _, s := range settings {
+		names = append(names, s.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func commaList(value string) []string {
+	var items []string
+	for item := range strings.SplitSeq(value, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func each(items []string, check func(string) error) error {
+	for _, item := range items {
+		if err := check(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// only takes a value that is one of a fixed few, none of which asks for anything.
+func only(values ...string) func(*Options, string) error {
+	return func(_ *Options, value string) error {
+		if !slices.Contains(values, value) {
+			return fmt.Errorf("this program has no such scheme")
+		}
+		return nil
+	}
+}
+
+func count(set func(*Options, int)) func(*Options, string) error {
+	return func(o *Options, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n <= 0 {
+			return fmt.Errorf("no such number")
+		}
+		set(o, n)
+		return nil
+	}
+}
+
+// readAddr only checks: the host that listens reads the address itself.
+func readAddr(_ *Options, value string) error {
+	_, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return fmt.Errorf("no host and port")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("port %q is no number from 0 to 65535", port)
+	}
+	return nil
+}
+
+func checkPublicURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Fragment != "" {
+		return fmt.Errorf("public URL %q is no absolute http or https URL without a fragment", text)
+	}
+	return nil
+}
+
+func checkBasePath(path string) error {
+	if !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("base path %q does not begin with a slash", path)
+	}
+	return nil
+}
+
+func checkOriginText(origin string) error {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.String() != u.Scheme+"://"+u.Host || strings.ToLower(origin) != origin {
+		return fmt.Errorf("allowed origin %q is not of the form scheme://host or scheme://host:port, in lower case", origin)
+	}
+	return nil
+}

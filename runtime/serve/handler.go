@@ -1,0 +1,198 @@
+// Package serve makes an http.Handler of a thaw.Server and runs it on a host.
+//
+// request.go is one request from its first byte to its last: read it first.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/runtime/host"
+)
+
+// Limits bound what one peer can make the server do (S-12). A zero field is its default.
+type Limits struct {
+	BodyBytes      int           // of a request's body; 4 MiB
+	JSONDepth      int           // arrays and objects inside each other; 128
+	HeaderBytes    int           // of a request's headers; 32 KiB
+	PageItems      int           // of a list; 1,000
+	PageBytes      int           // of a list; 1 MiB
+	RequestTimeout time.Duration // of one request; 0: what the host gives
+}
+
+// Options are the settings of a Handler; Main fills them from the environment. The zero
+// value serves anonymous callers off loopback without streams.
+type Options struct {
+	PublicURLs     []string // absolute; their hosts are served on a loopback bind too
+	AllowedOrigins []string // scheme://host[:port], compared exactly
+	BasePath       string   // what a gateway leaves in front of the fixed paths: "/agents"
+	Only           []string // tools served; empty: all
+	Limits         Limits
+	Host           host.Facts
+	Ready          func(*Handler) // called by Main with the handler, before it serves
+	Logger         *slog.Logger   // nil: slog.Default
+	Now            func() time.Time
+}
+
+// Handler speaks MCP at /mcp, and answers GET /health and /healthz. It is safe for
+// concurrent use.
+type Handler struct {
+	catalog    atomic.Pointer[catalog]
+	hub        hub
+	host       host.Facts
+	publicURLs []*url.URL
+	origins    []string
+	basePath   string
+	only       []string
+	limits     limits
+	logger     *slog.Logger
+	now        func() time.Time
+}
+
+type limits struct {
+	body, depth, headers int
+	pageItems, pageBytes int
+	request              time.Duration
+}
+
+// New makes a Handler. The error joins everything that is wrong with s and o. With
+// o.Host.Resident every schema is resolved now; elsewhere on first use, since most of
+// what a cold start resolves its first request does not touch. o may be nil and is
+// copied.
+func New(s thaw.Server, o *Options) (*Handler, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	h := &Handler{
+		host:     o.Host,
+		origins:  slices.Clone(o.AllowedOrigins),
+		basePath: strings.TrimSuffix(o.BasePath, "/"),
+		only:     slices.Clone(o.Only),
+		logger:   o.Logger,
+		now:      o.Now,
+		limits: limits{
+			body:      orDefault(o.Limits.BodyBytes, 4<<20),
+			depth:     orDefault(o.Limits.JSONDepth, 128),
+			headers:   orDefault(o.Limits.HeaderBytes, 32<<10),
+			pageItems: orDefault(o.Limits.PageItems, 1000),
+			pageBytes: orDefault(o.Limits.PageBytes, 1<<20),
+			request:   o.Limits.RequestTimeout,
+		},
+	}
+	if h.logger == nil {
+		h.logger = slog.Default()
+	}
+	if h.now == nil {
+		h.now = time.Now
+	}
+	errs := []error{each(h.origins, checkOriginText), each(o.PublicURLs, checkPublicURL)}
+	if h.basePath != "" {
+		errs = append(errs, checkBasePath(h.basePath))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for _, text := range o.PublicURLs {
+		u, _ := url.Parse(text) // checked above
+		h.publicURLs = append(h.publicURLs, u)
+	}
+	if err := h.load(s); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func orDefault(n, otherwise int) int {
+	if n <= 0 {
+		return otherwise
+	}
+	return n
+}
+
+// load compiles s and makes it the catalogue of requests that begin from now on.
+func (h *Handler) load(s thaw.Server) error {
+	c, err := h.compile(s)
+	if err != nil {
+		return err
+	}
+	h.catalog.Store(c)
+	return nil
+}
+
+// Replace swaps the catalogue atomically and notifies listeners of the lists that
+// differ (F-19). Requests under way keep the one they began with. On an error nothing
+// has changed.
+func (h *Handler) Replace(s thaw.Server) error {
+	before := h.catalog.Load()
+	if err := h.load(s); err != nil {
+		return err
+	}
+	after := h.catalog.Load()
+	for kind := range listKinds {
+		if !before.lists[kind].same(after.lists[kind]) {
+			h.hub.listChanged(listKinds[kind].changed)
+		}
+	}
+	return nil
+}
+
+// ResourceUpdated notifies the listeners of this process that subscribed to uri, or to
+// what it lies below (L-08). It does not wait for them.
+func (h *Handler) ResourceUpdated(_ context.Context, uri string) error {
+	if u, err := url.Parse(uri); err != nil || u.Scheme == "" {
+		return fmt.Errorf("resource %q is no absolute URI", uri)
+	}
+	h.hub.resourceUpdated(uri)
+	return nil
+}
+
+// Drain ends the event streams of listeners in order (L-12), now and from now on. Hosts
+// call it when they begin to stop.
+func (h *Handler) Drain() { h.hub.drain() }
+
+// ServeHTTP routes by fixed path, below the base path too.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if h.basePath != "" {
+		if rest, ok := strings.CutPrefix(path, h.basePath); ok && strings.HasPrefix(rest, "/") {
+			path = rest
+		}
+	}
+	switch path {
+	case "/mcp", "/mcp/":
+		h.serveMCP(w, r)
+	case "/health", "/healthz":
+		health(w, r)
+	default:
+		q := &request{h: h, w: w, r: r}
+		q.out.init(h, w, r)
+		q.fail(&failure{status: http.StatusNotFound, code: mcp.CodeInvalidRequest, reason: "not_found",
+			message: "Not found: the MCP endpoint is " + h.basePath + "/mcp"})
+	}
+}
+
+// health says that the process answers, to probes that know no host name and no origin.
+func health(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", "3")
+	if r.Method == http.MethodGet {
+		_, _ = w.Write([]byte("ok\n"))
+	}
+}

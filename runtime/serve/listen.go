@@ -1,0 +1,130 @@
+package serve
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// maxSubscriptions is the most URIs one stream may name (S-12).
+const maxSubscriptions = 1000
+
+// servesListen: only where a change of this process reaches a stream of this process (L-15).
+func servesListen(c *catalog) bool {
+	s := &c.capabilities
+	return s.Tools != nil && s.Tools.ListChanged || s.Prompts != nil && s.Prompts.ListChanged || s.Resources != nil && s.Resources.ListChanged
+}
+
+func checkListenParams(q *request) *failure {
+	filter := q.msg.params.filter
+	if strictjson.Kind(filter) != '{' {
+		return invalidParams("invalid_params", "Invalid params: notifications must be an object (L-02)")
+	}
+	for name, value := range strictjson.Members(filter) {
+		switch string(name) {
+		case "toolsListChanged", "promptsListChanged", "resourcesListChanged":
+			if k := strictjson.Kind(value); k != 't' && k != 'f' {
+				return invalidParams("invalid_params", "Invalid params: notifications."+string(name)+" must be a boolean")
+			}
+		case "resourceSubscriptions":
+			if strictjson.Kind(value) != '[' {
+				return invalidParams("invalid_params", "Invalid params: notifications.resourceSubscriptions must be an array of URIs")
+			}
+			n := 0
+			for uri := range strictjson.Elements(value) {
+				if n++; strictjson.Kind(uri) != '"' || n > maxSubscriptions {
+					return invalidParams("invalid_params", "Invalid params: notifications.resourceSubscriptions must be an array of at most "+
+						strconv.Itoa(maxSubscriptions)+" URIs")
+				}
+			}
+		}
+	}
+	if !q.acceptsStream {
+		return &failure{status: http.StatusNotAcceptable, code: mcp.CodeInvalidRequest, reason: "not_acceptable",
+			message: "Not acceptable: subscriptions/listen answers text/event-stream"}
+	}
+	return nil
+}
+
+// serveListen acknowledges what it will honour (L-03, L-04) and then sends changes until
+// the client leaves (L-11) or the server drains (L-12).
+func serveListen(q *request) {
+	l := &listener{lists: map[string]bool{}, wake: make(chan struct{}, 1)}
+	agreed := l.agree(&q.cat.capabilities, q.msg.params.filter)
+	q.h.hub.add(l)
+	defer q.h.hub.remove(l)
+	defer q.out.stop()
+
+	meta := append([]byte(`"_meta":{"`+mcp.MetaSubscriptionID+`":`), q.msg.id...)
+	ack := append([]byte(`{"notifications":`), agreed...)
+	if !q.notify(mcp.NotificationAcknowledged, append(ack, ','), meta) {
+		return
+	}
+	for {
+		select {
+		case <-q.r.Context().Done():
+			return
+		case <-l.wake:
+		}
+		changed, updated, closed := l.take()
+		for _, notification := range changed {
+			if !q.notify(notification, []byte("{"), meta) {
+				return
+			}
+		}
+		for _, uri := range updated {
+			params := strictjson.AppendString([]byte(`{"uri":`), uri)
+			if !q.notify(mcp.NotificationResourceUpdated, append(params, ','), meta) {
+				return
+			}
+		}
+		if closed {
+			result := append([]byte(`{"resultType":"complete",`), meta...)
+			if q.cat.serverInfo != nil {
+				result = append(append(result, ','), q.cat.serverInfo...)
+			}
+			q.out.result(q.msg.id, result, []byte("}}"))
+			return
+		}
+	}
+}
+
+// notify sends one notification whose params begin with params and end with meta.
+func (q *request) notify(method string, params, meta []byte) bool {
+	b := append([]byte(`{"jsonrpc":"2.0","method":"`), method...)
+	b = append(b, `","params":`...)
+	b = append(b, params...)
+	b = append(b, meta...)
+	return q.out.notify(append(b, "}}}"...))
+}
+
+// agree takes from the filter what the server advertises (L-09) and returns it.
+func (l *listener) agree(c *mcp.ServerCapabilities, filter []byte) []byte {
+	agreed := []byte("{")
+	add := func(name string, value []byte) {
+		if len(agreed) > 1 {
+			agreed = append(agreed, ',')
+		}
+		agreed = append(agreed, `"`+name+`":`...)
+		agreed = append(agreed, escapeSeparators(value)...)
+	}
+	list := func(name, notification string, can bool) {
+		if can && strictjson.Kind(strictjson.Member(filter, name)) == 't' {
+			l.lists[notification] = true
+			add(name, []byte("true"))
+		}
+	}
+	list("toolsListChanged", mcp.NotificationToolsChanged, c.Tools != nil && c.Tools.ListChanged)
+	list("promptsListChanged", mcp.NotificationPromptsChanged, c.Prompts != nil && c.Prompts.ListChanged)
+	list("resourcesListChanged", mcp.NotificationResourcesChanged, c.Resources != nil && c.Resources.ListChanged)
+	if uris := strictjson.Member(filter, "resourceSubscriptions"); uris != nil && c.Resources != nil && c.Resources.Subscribe {
+		for raw := range strictjson.Elements(uris) {
+			uri, _ := stringOf(raw)
+			l.uris = append(l.uris, uri)
+		}
+		add("resourceSubscriptions", uris)
+	}
+	return append(agreed, '}')
+}

@@ -1,0 +1,165 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/runtime/host"
+)
+
+// Kit is what a binary can do: values only, nothing opens until a setting names it. Kits
+// given to Main are merged.
+type Kit struct {
+	Hosts []host.Host
+	// Configure has the last word on the options, after the environment.
+	Configure func(*Options) error
+	// Wrap puts plain middleware and extra routes around the handler; of several the first
+	// kit's is outermost.
+	Wrap func(http.Handler) http.Handler
+}
+
+// Main reads THAW_*, picks the host and serves until SIGINT or SIGTERM. It is the one
+// function here that ends the process: 0 stopped, 1 failed, 2 bad settings or usage (all
+// of them listed). With arguments it is the binary's own tool box: check, tools, call.
+func Main(s thaw.Server, kits ...Kit) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	p := program{server: s, kits: kits, getenv: os.Getenv, environ: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr}
+	os.Exit(p.main(ctx, os.Args[1:]))
+}
+
+// Run is Main without the process: it serves until ctx ends. Bad settings are a
+// *BadSettingsError.
+func Run(ctx context.Context, s thaw.Server, getenv func(string) string, kits ...Kit) error {
+	p := program{server: s, kits: kits, getenv: getenv, out: io.Discard, err: os.Stderr}
+	return p.serve(ctx)
+}
+
+// program is a binary's main with everything outside it handed in.
+type program struct {
+	server  thaw.Server
+	kits    []Kit
+	getenv  func(string) string
+	environ []string
+	in      io.Reader
+	out     io.Writer
+	err     io.Writer
+}
+
+func (p *program) main(ctx context.Context, args []string) int {
+	run := p.serve
+	if len(args) > 0 {
+		command, ok := commands[args[0]]
+		if !ok {
+			fmt.Fprintf(p.err, "unknown command %q\n%s", args[0], usage)
+			return 2
+		}
+		run = func(ctx context.Context) error { return command(p, ctx, args[1:]) }
+	}
+	err := run(ctx)
+	var bad *BadSettingsError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &bad), errors.Is(err, errUsage):
+		fmt.Fprintln(p.err, err)
+		return 2
+	}
+	fmt.Fprintln(p.err, err)
+	return 1
+}
+
+// ready is a program whose settings hold: what serve, check, tools and call begin with.
+type ready struct {
+	at      host.Host
+	options *Options
+	handler *Handler
+}
+
+func (p *program) ready() (*ready, error) {
+	var hosts []host.Host
+	for _, k := range p.kits {
+		hosts = append(hosts, k.Hosts...)
+	}
+	at := host.Pick(p.getenv, hosts...)
+	o, problems := configure(p.getenv, at)
+	problems = append(problems, unknownSettings(p.environ)...)
+	if len(problems) > 0 {
+		return nil, &BadSettingsError{problems}
+	}
+	o.Logger = newLogger(p.err, at)
+	for _, k := range p.kits {
+		if k.Configure != nil {
+			if err := k.Configure(o); err != nil {
+				return nil, &BadSettingsError{[]string{err.Error()}}
+			}
+		}
+	}
+	h, err := New(p.server, o)
+	if err != nil {
+		return nil, &BadSettingsError{[]string{err.Error()}}
+	}
+	return &ready{at, o, h}, nil
+}
+
+// newLogger writes lines that people read at a terminal, and JSON where a platform
+// collects them.
+func newLogger(w io.Writer, at host.Host) *slog.Logger {
+	if at.Ephemeral {
+		return slog.New(slog.NewJSONHandler(w, nil))
+	}
+	return slog.New(slog.NewTextHandler(w, nil))
+}
+
+func (p *program) serve(ctx context.Context) error {
+	r, err := p.ready()
+	if err != nil {
+		return err
+	}
+	if !r.options.Host.Loopback {
+		r.options.Logger.Warn("THAW_AUTH=none: whoever reaches this server may call every tool")
+	}
+	if r.options.Ready != nil {
+		r.options.Ready(r.handler)
+	}
+	var wrapped http.Handler = r.handler
+	for i := range p.kits {
+		if wrap := p.kits[len(p.kits)-1-i].Wrap; wrap != nil {
+			wrapped = wrap(wrapped)
+		}
+	}
+	return r.at.Serve(ctx, host.App{
+		HTTP:    wrapped,
+		Started: func(a net.Addr) { p.banner(r, a) },
+		Drain:   r.handler.Drain,
+	})
+}
+
+// banner is one line: what runs, where, and how to reach it.
+func (p *program) banner(r *ready, a net.Addr) {
+	url := "http://" + displayAddr(a) + r.handler.basePath + "/mcp"
+	fmt.Fprintf(p.err, "%s serves MCP at %s  (no auth, no task store, no state key)  try: npx @modelcontextprotocol/inspector --cli %s --transport http --method tools/list\n",
+		p.server.Name, url, url)
+}
+
+// displayAddr is an address that a client on this machine can use.
+func displayAddr(a net.Addr) string {
+	name, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	if ip := net.ParseIP(name); ip != nil && (ip.IsUnspecified() || ip.IsLoopback()) {
+		name = "localhost"
+	}
+	return net.JoinHostPort(name, port)
+}

@@ -1,0 +1,79 @@
+package serve
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// checkOrigin is the guard against pages that reach a server through a browser (H-02),
+// and, on a loopback bind, against names that were made to resolve to it (H-05).
+//
+// No Origin: served. Off loopback only the configured origins are allowed; on loopback
+// also a page that this server itself was asked under.
+func (q *request) checkOrigin() *failure {
+	if q.h.host.Loopback && !q.h.localName(q.r.Host) {
+		return forbidden("forbidden_host", "Host is not local; list it in THAW_PUBLIC_URL to serve it")
+	}
+	origins := q.r.Header["Origin"]
+	if len(origins) == 0 {
+		return nil
+	}
+	if len(origins) > 1 || !q.h.allowedOrigin(origins[0], q.r.Host) {
+		return forbidden("forbidden_origin", "Origin is not allowed")
+	}
+	h := q.w.Header()
+	h.Set("Access-Control-Allow-Origin", origins[0])
+	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After")
+	h.Add("Vary", "Origin")
+	return nil
+}
+
+func forbidden(reason, message string) *failure {
+	return &failure{status: http.StatusForbidden, code: mcp.CodeInvalidRequest, reason: reason, message: "Forbidden: " + message}
+}
+
+// preflight answers a browser's question before the request, for an origin that
+// checkOrigin let through.
+func preflight(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Allow", allowedVerbs)
+	if r.Header.Get("Origin") != "" {
+		h.Set("Access-Control-Allow-Methods", allowedVerbs)
+		// Mcp-Param-* are the tools' own, so the answer is what was asked for.
+		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+			h.Set("Access-Control-Allow-Headers", asked)
+			h.Add("Vary", "Access-Control-Request-Headers")
+		}
+		h.Set("Access-Control-Max-Age", "7200")
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// localName reports whether a Host header names this machine, or a public URL of it.
+func (h *Handler) localName(hostport string) bool {
+	name := hostport
+	if n, _, err := net.SplitHostPort(hostport); err == nil {
+		name = n
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		return ip.IsLoopback()
+	}
+	return slices.ContainsFunc(h.publicURLs, func(u *url.URL) bool { return strings.EqualFold(u.Host, hostport) })
+}
+
+// allowedOrigin compares scheme, host and port exactly.
+func (h *Handler) allowedOrigin(origin, hostport string) bool {
+	if slices.Contains(h.origins, origin) {
+		return true
+	}
+	return h.host.Loopback && origin == "http://"+hostport
+}

@@ -1,0 +1,304 @@
+package serve
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// request is one POST to the MCP endpoint, from its first byte to its last.
+type request struct {
+	h   *Handler
+	cat *catalog
+	w   http.ResponseWriter
+	r   *http.Request
+
+	body []byte
+	msg  message
+	op   *operation
+	out  responder
+
+	acceptsJSON, acceptsStream bool
+
+	target any // what lookup found: *tool, *prompt, *resource
+	args   []byte
+}
+
+// checks are what a request has to pass before anything of it runs, in the order of
+// spec 0.4, whose numbers they carry. The first failure is the answer. Whatever sets a
+// 4xx happens here, before the first byte of a stream.
+var checks = [...]func(*request) *failure{
+	(*request).checkOrigin,      // 1  Origin, and Host on a loopback bind
+	(*request).checkHeaderSize,  // 2  size of the headers
+	(*request).checkVerb,        // 4  POST only
+	(*request).checkMedia,       //    Content-Type and Accept
+	(*request).readBody,         // 4  size of the body
+	(*request).parseBody,        // 5  one JSON object; 6 notifications end here
+	(*request).checkVersionLine, // 7  MCP-Protocol-Version is there
+	(*request).checkMeta,        // 8  required _meta fields
+	(*request).checkVersion,     // 9  header equals _meta; 10 version served
+	(*request).checkMethodLine,  // 11 Mcp-Method is there and equal
+	(*request).checkMethod,      // 12 method known, its capability on
+	(*request).checkNameLine,    // 13 Mcp-Name where the method needs one
+	(*request).checkParams,      // 14 params against the schema
+	(*request).lookup,           // 16 tool, prompt, resource
+	(*request).checkMirrored,    // 17 Mcp-Param-* against the tool's annotations
+	(*request).checkRate,        //    the tool's own limit
+}
+
+// answered is a failure that needs no answer: the request has one already.
+var answered = &failure{}
+
+func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
+	q := &request{h: h, cat: h.catalog.Load(), w: w, r: r}
+	q.out.init(h, w, r)
+	for _, check := range checks {
+		if f := check(q); f != nil {
+			if f != answered {
+				q.fail(f)
+			}
+			return
+		}
+	}
+	q.op.run(q)
+}
+
+// fail answers with f. What is the client's own fault is not logged: the client has the
+// whole of it.
+func (q *request) fail(f *failure) {
+	if f.code == mcp.CodeInternalError {
+		q.h.logger.Warn("request refused", "reason", f.reason, "method", q.msg.method)
+	}
+	q.out.fail(q.msg.id, f)
+}
+
+func (q *request) checkHeaderSize() *failure {
+	n := 0
+	for name, lines := range q.r.Header {
+		for _, line := range lines {
+			n += len(name) + len(line) + len(": \r\n")
+		}
+	}
+	if n > q.h.limits.headers {
+		return &failure{status: http.StatusRequestHeaderFieldsTooLarge, code: mcp.CodeInvalidRequest, reason: "headers_too_large",
+			message: "Headers too large: " + strconv.Itoa(n) + " bytes, allowed are " + strconv.Itoa(q.h.limits.headers)}
+	}
+	return nil
+}
+
+const allowedVerbs = "POST, OPTIONS"
+
+func (q *request) checkVerb() *failure {
+	switch q.r.Method {
+	case http.MethodPost:
+		return nil
+	case http.MethodOptions:
+		preflight(q.w, q.r)
+		return answered
+	}
+	return &failure{status: http.StatusMethodNotAllowed, code: mcp.CodeInvalidRequest, reason: "method_not_allowed",
+		message: "Method not allowed: this endpoint takes POST", allow: allowedVerbs}
+}
+
+// checkMedia is lenient about what the client can read and strict about what it sent (H-07).
+func (q *request) checkMedia() *failure {
+	if sent := q.r.Header["Content-Type"]; len(sent) > 0 && sent[0] != "application/json" {
+		media, _, err := mime.ParseMediaType(sent[0])
+		if err != nil || len(sent) > 1 || media != "application/json" {
+			return &failure{status: http.StatusUnsupportedMediaType, code: mcp.CodeInvalidRequest, reason: "unsupported_media_type",
+				message: "Unsupported media type: Content-Type must be application/json"}
+		}
+	}
+	if coding := q.r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return &failure{status: http.StatusUnsupportedMediaType, code: mcp.CodeInvalidRequest, reason: "unsupported_media_type",
+			message: "Unsupported media type: Content-Encoding must be absent"}
+	}
+	q.acceptsJSON, q.acceptsStream = accepts(q.r.Header["Accept"])
+	return nil
+}
+
+// readBody reads the body into one buffer of its own: handlers may keep their arguments.
+func (q *request) readBody() *failure {
+	limit := q.h.limits.body
+	tooLarge := &failure{status: http.StatusRequestEntityTooLarge, code: mcp.CodeInvalidRequest, reason: "body_too_large",
+		message: "Body too large: allowed are " + strconv.Itoa(limit) + " bytes"}
+	length := q.r.ContentLength
+	if length > int64(limit) {
+		return tooLarge
+	}
+	var err error
+	if length >= 0 {
+		q.body = make([]byte, length)
+		_, err = io.ReadFull(q.r.Body, q.body)
+	} else {
+		q.body, err = io.ReadAll(io.LimitReader(q.r.Body, int64(limit)+1))
+	}
+	if err != nil {
+		if q.r.Context().Err() != nil {
+			return answered // nobody is left to read an answer
+		}
+		return &failure{status: http.StatusRequestTimeout, code: mcp.CodeInvalidRequest, reason: "incomplete_body",
+			message: "Request timeout: the body did not arrive whole"}
+	}
+	if len(q.body) > limit {
+		return tooLarge
+	}
+	return nil
+}
+
+func (q *request) parseBody() *failure {
+	m, notification, f := parse(q.body, q.h.limits.depth)
+	q.msg = m
+	if f != nil {
+		return f
+	}
+	if !notification {
+		return nil
+	}
+	// No notification of a client has an effect over HTTP (H-10); one with a request's
+	// method is a request that lost its id, and its sender waits for an answer.
+	if !strings.HasPrefix(m.method, "notifications/") {
+		return invalidRequest("a request needs an id")
+	}
+	if m.params.raw == nil && !m.params.absentOrNull {
+		return invalidRequest("params must be an object")
+	}
+	q.w.WriteHeader(http.StatusAccepted)
+	return answered
+}
+
+func (q *request) checkVersionLine() *failure {
+	if _, f := plainHeader(q.r.Header, mcp.HeaderProtocolVersion); f != nil {
+		// An older client shows its user nothing but this (V-18).
+		f.message += "; this server speaks MCP " + mcp.Version
+		f.data = supportedVersions
+		return f
+	}
+	return nil
+}
+
+func (q *request) checkMeta() *failure {
+	missing := func(text string) *failure {
+		f := invalidParams("invalid_meta", "Invalid params: "+text)
+		f.status = http.StatusBadRequest // B-25
+		return f
+	}
+	m := &q.msg.meta
+	switch {
+	case q.msg.params.raw == nil:
+		return missing("params must be an object with _meta")
+	case m.raw == nil:
+		return missing("params._meta must be an object")
+	case strictjson.Kind(m.version) != '"':
+		return missing("_meta must have " + mcp.MetaProtocolVersion + ", a string")
+	case strictjson.Kind(m.capabilities) != '{':
+		return missing("_meta must have " + mcp.MetaClientCapabilities + ", an object")
+	}
+	return nil
+}
+
+var supportedVersions = []byte(`"supported":["` + mcp.Version + `"]`)
+
+func (q *request) checkVersion() *failure {
+	header, sent := q.r.Header[mcp.HeaderProtocolVersion][0], q.msg.meta.version
+	if version, _ := stringOf(sent); header != version {
+		return headerMismatch("header %s differs from _meta", mcp.HeaderProtocolVersion)
+	}
+	if header != mcp.Version {
+		f := &failure{status: http.StatusBadRequest, code: mcp.CodeUnsupportedVersion, reason: "unsupported_version",
+			message: "Unsupported protocol version"}
+		f.data = append(append([]byte(nil), supportedVersions...), `,"requested":`...)
+		f.data = append(f.data, escapeSeparators(sent)...)
+		return f
+	}
+	return nil
+}
+
+func (q *request) checkMethodLine() *failure {
+	value, f := plainHeader(q.r.Header, mcp.HeaderMethod)
+	if f == nil && value != q.msg.method {
+		f = headerMismatch("header %s differs from the body's method", mcp.HeaderMethod)
+	}
+	return f
+}
+
+func (q *request) checkMethod() *failure {
+	q.op = operations[q.msg.method]
+	if q.op == nil || !q.op.served(q.cat) {
+		f := &failure{status: http.StatusNotFound, code: mcp.CodeMethodNotFound, reason: "unknown_method",
+			message: "Method not found"}
+		if q.msg.method == "initialize" {
+			f.message += "; this server speaks MCP " + mcp.Version + ", which has no initialize" // V-18
+			f.data = supportedVersions
+		}
+		return f
+	}
+	return nil
+}
+
+func (q *request) checkNameLine() *failure {
+	switch q.op.mirrors {
+	case "name":
+		return checkName(q.r.Header, q.msg.params.name, "name")
+	case "uri":
+		return checkName(q.r.Header, q.msg.params.uri, "uri")
+	}
+	return nil
+}
+
+func (q *request) checkParams() *failure {
+	if f := checkMetaValues(&q.msg.meta); f != nil {
+		return f
+	}
+	if q.op.params == nil {
+		return nil
+	}
+	return q.op.params(q)
+}
+
+// checkMetaValues judges the optional _meta fields whose wrong value would change what
+// the client gets. Trace fields are ignored when wrong (O-05).
+func checkMetaValues(m *meta) *failure {
+	if m.progressToken != nil && !isID(m.progressToken) {
+		return invalidParams("invalid_meta", "Invalid params: _meta.progressToken must be a string or an integer")
+	}
+	if m.logLevel != nil {
+		if level, _ := stringOf(m.logLevel); !knownLogLevel(level) {
+			return invalidParams("invalid_meta", "Invalid params: _meta log level must be one of "+strings.Join(logLevels, ", "))
+		}
+	}
+	return nil
+}
+
+func (q *request) lookup() *failure {
+	if q.op.lookup == nil {
+		return nil
+	}
+	return q.op.lookup(q)
+}
+
+func (q *request) checkMirrored() *failure {
+	t, ok := q.target.(*tool)
+	if !ok {
+		return nil
+	}
+	return checkMirrored(q.r.Header, t.bindings, q.args)
+}
+
+func (q *request) checkRate() *failure {
+	t, ok := q.target.(*tool)
+	if !ok || t.rate == nil {
+		return nil
+	}
+	if wait := t.rate.take("", q.h.now()); wait > 0 {
+		f := internal("rate_limited", "Rate limited: try again later")
+		f.status, f.retryAfter = http.StatusTooManyRequests, wait
+		return f
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// serveRead answers resources/read: a fixed resource first, then the templates in order.
+func serveRead(q *request) {
+	uri, _ := stringOf(q.msg.params.uri)
+	r, values := q.cat.find(uri)
+	if r == nil {
+		q.fail(notFound(uri))
+		return
+	}
+	q.handle("resource", uri, 0, func(ctx context.Context, _ *running) ([]byte, error) {
+		var contents []mcp.ResourceContents
+		var err error
+		var mimeType string
+		if r.fixed != nil {
+			mimeType = r.fixed.Definition.MIMEType
+			contents, err = r.fixed.Read(ctx)
+		} else {
+			mimeType = r.template.Definition.MIMEType
+			contents, err = r.template.Read(ctx, values)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(contents) == 0 {
+			return nil, thaw.ErrNotFound // never a result without contents (F-33)
+		}
+		b := []byte(`{"resultType":"complete","contents":[`)
+		for i, c := range contents {
+			if c.URI == "" {
+				c.URI = uri
+			}
+			if c.MIMEType == "" {
+				c.MIMEType = mimeType
+			}
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, err = c.AppendJSON(b); err != nil {
+				return nil, fmt.Errorf("encode contents %d: %w", i, err)
+			}
+		}
+		b = append(b, ']')
+		b = append(b, r.hints...)
+		return q.appendMeta(b, nil)
+	})
+}
+
+func (c *catalog) find(uri string) (*resource, map[string]string) {
+	if r := c.resources[uri]; r != nil {
+		return r, nil
+	}
+	for _, t := range c.templates {
+		if values, ok := t.template.Match(uri); ok {
+			return t, values
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,223 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/thaw-mcp/thaw/runtime/host"
+)
+
+// keepAlive is how often a silent stream says that it lives, well below the shortest
+// idle time-out on the way (H-18, L-16).
+const keepAlive = 15 * time.Second
+
+// writeTimeout bounds one write to a client that does not read.
+const writeTimeout = 30 * time.Second
+
+// responder writes the one answer of a request: a JSON body, or an event stream from the
+// first notification on. Its methods may be called from any goroutine; after the final
+// message every other is dropped.
+type responder struct {
+	w         http.ResponseWriter
+	r         *http.Request
+	canStream bool // host and client can
+
+	mu        sync.Mutex
+	streaming bool
+	done      bool
+	failed    bool // the client cannot be written to
+	alive     *time.Timer
+}
+
+func (p *responder) init(h *Handler, w http.ResponseWriter, r *http.Request) {
+	p.w, p.r, p.canStream = w, r, h.host.Streaming
+}
+
+// result sends a final result whose bytes are the concatenation of parts.
+func (p *responder) result(id []byte, parts ...[]byte) {
+	p.finish(nil, id, parts)
+}
+
+// fail sends a final error.
+func (p *responder) fail(id []byte, f *failure) { p.finish(f, id, nil) }
+
+var (
+	envelopeStart  = []byte(`{"jsonrpc":"2.0","id":`)
+	envelopeResult = []byte(`,"result":`)
+	envelopeEnd    = []byte(`}`)
+)
+
+func (p *responder) finish(f *failure, id []byte, parts [][]byte) {
+	var body []byte
+	if f != nil {
+		body = f.appendError(nil, id)
+	} else {
+		n := len(envelopeStart) + len(id) + len(envelopeResult) + len(envelopeEnd)
+		for _, part := range parts {
+			n += len(part)
+		}
+		body = make([]byte, 0, n)
+		body = append(body, envelopeStart...)
+		body = append(body, id...)
+		body = append(body, envelopeResult...)
+		for _, part := range parts {
+			body = append(body, part...)
+		}
+		body = append(body, envelopeEnd...)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done {
+		return
+	}
+	p.done = true
+	if p.alive != nil {
+		p.alive.Stop()
+	}
+	if p.streaming {
+		p.event(body)
+		return
+	}
+	if p.gone() {
+		return
+	}
+	if fits, limit := host.Fits(p.r.Context(), body); !fits {
+		f = internal("response_too_large", "The result is too large: "+strconv.Itoa(len(body))+" bytes; this host delivers at most "+
+			strconv.Itoa(limit)+" bytes, escaping included")
+		body = f.appendError(nil, id)
+	}
+	p.writeJSON(f, body)
+}
+
+// writeJSON writes the whole answer. f is nil for a result.
+func (p *responder) writeJSON(f *failure, body []byte) {
+	status := http.StatusOK
+	h := p.w.Header()
+	if f != nil {
+		status = f.httpStatus()
+		f.setHeaders(h)
+	}
+	h["Content-Type"] = contentTypeJSON
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	p.w.WriteHeader(status)
+	if p.r.Method != http.MethodHead {
+		_, _ = p.w.Write(body)
+	}
+}
+
+var (
+	contentTypeJSON   = []string{"application/json"}
+	contentTypeStream = []string{"text/event-stream"}
+)
+
+// gone reports whether the client has left; nothing more is then sent (H-21). A deadline
+// is no departure.
+func (p *responder) gone() bool {
+	return p.failed || errors.Is(p.r.Context().Err(), context.Canceled)
+}
+
+// left is gone for callers that do not hold p.mu.
+func (p *responder) left() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gone()
+}
+
+// notify sends a notification, which starts the stream. It reports whether the stream can
+// take more.
+func (p *responder) notify(message []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done || !p.canStream || p.gone() {
+		return false
+	}
+	if !p.streaming {
+		p.start()
+	}
+	p.event(message)
+	p.alive.Reset(keepAlive)
+	return !p.failed
+}
+
+// stream starts the stream before there is anything to say, for a client that reads
+// nothing else.
+func (p *responder) stream() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.done && !p.streaming {
+		p.start()
+	}
+}
+
+func (p *responder) start() {
+	p.streaming = true
+	h := p.w.Header()
+	h["Content-Type"] = contentTypeStream
+	h["Cache-Control"] = []string{"no-store"}
+	h["X-Accel-Buffering"] = []string{"no"} // H-17
+	p.w.WriteHeader(http.StatusOK)
+	p.alive = time.AfterFunc(keepAlive, p.comment)
+	p.write([]byte(": stream\n\n"))
+}
+
+// event writes one message as one data line (H-19).
+func (p *responder) event(message []byte) {
+	b := make([]byte, 0, len("data: \n\n")+len(message))
+	b = append(b, "data: "...)
+	b = append(b, message...)
+	b = append(b, "\n\n"...)
+	p.write(b)
+}
+
+func (p *responder) comment() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done || p.gone() {
+		return
+	}
+	p.write([]byte(":\n\n"))
+	p.alive.Reset(keepAlive)
+}
+
+func (p *responder) write(b []byte) {
+	if p.failed {
+		return
+	}
+	c := http.NewResponseController(p.w)
+	// Not every writer has deadlines; those that have none do not block on a client.
+	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := p.w.Write(b); err != nil || c.Flush() != nil {
+		p.failed = true
+	}
+	_ = c.SetWriteDeadline(time.Time{})
+}
+
+// stop ends the keep-alive of a stream that ends without a final message.
+func (p *responder) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+	if p.alive != nil {
+		p.alive.Stop()
+	}
+}
+
+// flush pushes a finished answer out although the handler goroutine will not return.
+func (p *responder) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = http.NewResponseController(p.w).Flush()
+}
+
+// accepts reads the Accept lines leniently: absent or unreadable means everything, q=0
+// means no (H-07).
+func accepts(lines []string) (json, stream bool) {
+	if len(lines) == 0 || len(lines) == 1 && lines[0] == "application/json, text/event-stream" {
+		return true, true
+	}
+	return acceptsMedia(lines, "application", "json"), acceptsMedia(lines, "text", "event-stream")
+}

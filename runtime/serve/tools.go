@@ -1,0 +1,119 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/thaw-mcp/thaw/internal/schema"
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+	"github.com/thaw-mcp/thaw/mcp"
+)
+
+// serveTool answers tools/call: validate arguments, run, check the output, encode once.
+func serveTool(q *request) {
+	t := q.target.(*tool)
+	q.handle("tool", t.Name, t.Timeout, func(ctx context.Context, c *running) ([]byte, error) {
+		input, err := t.Input()
+		if err != nil {
+			return nil, c.broken("input schema", err)
+		}
+		args, violations := input.Validate(q.args)
+		if len(violations) > 0 {
+			return c.errorResult(violationText(t.Name, violations), "invalid_arguments"), nil
+		}
+		r, err := t.handler(ctx, args)
+		if err != nil {
+			return nil, err
+		}
+		if r == nil {
+			return nil, errors.New("the handler returned neither a result nor an error")
+		}
+		if err := c.checkOutput(t, r); err != nil {
+			return nil, err
+		}
+		return q.encodeResult(r)
+	})
+}
+
+// violationText lists every violation, so that a model can mend all of them at once (F-16).
+func violationText(name string, violations []schema.Violation) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Invalid arguments for %s:", name)
+	for _, v := range violations {
+		b.WriteString("\n- ")
+		if v.Path != "" {
+			b.WriteString(v.Path)
+			b.WriteString(": ")
+		}
+		b.WriteString(v.Message)
+	}
+	return b.String()
+}
+
+// checkOutput holds a result against an output schema that its type does not vouch for
+// (F-09). An isError result is exempt.
+func (c *running) checkOutput(t *tool, r *mcp.CallToolResult) error {
+	output, err := t.Output()
+	if err != nil {
+		return c.broken("output schema", err)
+	}
+	if output == nil || r.IsError {
+		return nil
+	}
+	if r.StructuredContent == nil {
+		return c.broken("output", errors.New("the tool has an output schema and returned no structured content"))
+	}
+	if err := strictjson.Check(r.StructuredContent, c.q.h.limits.depth); err != nil {
+		return c.broken("output", err)
+	}
+	if _, violations := output.Validate(strictjson.Trim(r.StructuredContent)); len(violations) > 0 {
+		return c.broken("output", errors.New(violationText(t.Name, violations)))
+	}
+	return nil
+}
+
+// broken is the -32603 for a fault in what the author declared.
+func (c *running) broken(what string, err error) *failure {
+	c.log(slog.LevelError, "tool "+what+" is wrong", err)
+	return internal("broken_tool", c.masked("is broken", fmt.Errorf("%s: %w", what, err)))
+}
+
+// encodeResult encodes a tool result whole, with serverInfo beside the author's _meta.
+func (q *request) encodeResult(r *mcp.CallToolResult) ([]byte, error) {
+	n := len(r.StructuredContent) + len(q.cat.meta) + 128
+	for _, c := range r.Content {
+		if t, ok := c.(*mcp.TextContent); ok && t != nil {
+			n += len(t.Text) + len(t.Text)/4 + 32
+		}
+	}
+	b := append(make([]byte, 0, n), `{"resultType":"complete",`...)
+	b, err := r.AppendMembers(b)
+	if err != nil {
+		return nil, fmt.Errorf("encode the result: %w", err)
+	}
+	return q.appendMeta(b, r.Meta)
+}
+
+// appendMeta closes a result with its _meta.
+func (q *request) appendMeta(b []byte, own map[string]any) ([]byte, error) {
+	if len(own) == 0 {
+		return append(b, q.cat.meta...), nil
+	}
+	raw, err := strictjson.Marshal(own)
+	if err != nil {
+		return nil, fmt.Errorf("encode _meta: %w", err)
+	}
+	if _, taken := own[mcp.MetaServerInfo]; taken || q.cat.serverInfo == nil {
+		b = append(b, `,"_meta":`...)
+		b = append(b, raw...)
+		return append(b, '}'), nil
+	}
+	b = append(b, `,"_meta":{`...)
+	b = append(b, q.cat.serverInfo...)
+	b = append(b, ',')
+	b = append(b, raw[1:]...)
+	return append(b, '}'), nil
+}
