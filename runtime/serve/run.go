@@ -42,6 +42,7 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
+	ctx = call.NewContext(ctx, c)
 	// A handler that does not look at its ctx must not cost the client its answer.
 	if _, bounded := ctx.Deadline(); bounded {
 		defer context.AfterFunc(ctx, func() {
@@ -54,8 +55,6 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 	if !q.acceptsJSON && q.acceptsStream && q.out.canStream {
 		q.out.stream()
 	}
-	ctx = call.NewContext(ctx, c)
-
 	returned := false
 	defer func() {
 		if returned {
