@@ -3,10 +3,8 @@ package thaw
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 
-	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
 )
 
@@ -44,11 +42,8 @@ func resultOf[Out any]() resulter[Out] {
 			if len(raw) == 0 {
 				return nil, errors.New("the handler returned an empty json.RawMessage, which is no JSON value")
 			}
-			b, err := strictjson.AppendCompact(make([]byte, 0, len(raw)), raw)
-			if err != nil {
-				return nil, fmt.Errorf("the handler returned a json.RawMessage that is no JSON value: %w", err)
-			}
-			return structured(b), nil
+			// Encoding checks and compacts it.
+			return mcp.StructuredResult(raw)
 		}}
 	case reflect.TypeFor[any]():
 		return resulter[Out]{encode: encodeValue[Out]}
@@ -60,19 +55,4 @@ func resultOf[Out any]() resulter[Out] {
 	}
 }
 
-func encodeValue[Out any](out Out) (*mcp.CallToolResult, error) {
-	b, err := strictjson.Marshal(out)
-	if err != nil {
-		return nil, fmt.Errorf("encode the result: %w", err)
-	}
-	return structured(b), nil
-}
-
-// structured is a result of structured content and, for clients that read only text,
-// the same JSON as a block (F-11).
-func structured(b []byte) *mcp.CallToolResult {
-	return &mcp.CallToolResult{
-		Content:           []mcp.Content{&mcp.TextContent{Text: string(b)}},
-		StructuredContent: b,
-	}
-}
+func encodeValue[Out any](out Out) (*mcp.CallToolResult, error) { return mcp.StructuredResult(out) }

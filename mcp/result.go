@@ -18,6 +18,21 @@ type CallToolResult struct {
 	// IsError marks a failure that the model should read (F-16).
 	IsError bool
 	Meta    map[string]any
+
+	// encoded is the StructuredContent that StructuredResult made, which needs no second
+	// check while it is still the one that is sent.
+	encoded json.RawMessage
+}
+
+// StructuredResult is a result of v as structured content and, for clients that read only
+// text, the same JSON as a block (F-11). Nil slices and maps are [] and {}. The error says
+// that JSON cannot hold v.
+func StructuredResult(v any) (*CallToolResult, error) {
+	b, err := strictjson.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode the result: %w", err)
+	}
+	return &CallToolResult{Content: []Content{&TextContent{Text: string(b)}}, StructuredContent: b, encoded: b}, nil
 }
 
 // AppendMembers appends the members of the result without braces, resultType and
@@ -40,7 +55,9 @@ func (r *CallToolResult) AppendMembers(dst []byte) ([]byte, error) {
 	if r.StructuredContent != nil {
 		dst = append(dst, `,"structuredContent":`...)
 		var err error
-		if dst, err = strictjson.AppendCompact(dst, r.StructuredContent); err != nil {
+		if len(r.encoded) > 0 && len(r.encoded) == len(r.StructuredContent) && &r.encoded[0] == &r.StructuredContent[0] {
+			dst = append(dst, r.encoded...)
+		} else if dst, err = strictjson.AppendCompact(dst, r.StructuredContent); err != nil {
 			return dst, fmt.Errorf("structured content is not valid JSON: %w", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -101,31 +102,52 @@ func writeNumber(enc *jsontext.Encoder, n stdjson.Number) error {
 }
 
 // AppendString appends s as a JSON string: invalid UTF-8 becomes U+FFFD, U+2028 and
-// U+2029 are escaped.
+// U+2029 are escaped. It is most of the work of encoding a result, hence by hand.
 func AppendString[S ~string | ~[]byte](dst []byte, s S) []byte {
-	start := len(dst)
 	dst = append(dst, '"')
-	plain := true
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			plain = false
-			break
+	start := 0 // of what is not yet copied
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c >= ' ' && c != '"' && c != '\\' {
+				i++
+				continue
+			}
+			dst = append(dst, s[start:i]...)
+			switch c {
+			case '"', '\\':
+				dst = append(dst, '\\', c)
+			case '\n':
+				dst = append(dst, '\\', 'n')
+			case '\t':
+				dst = append(dst, '\\', 't')
+			case '\r':
+				dst = append(dst, '\\', 'r')
+			default:
+				dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			}
+			i++
+			start = i
+			continue
 		}
+		r, size := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+		switch {
+		case r == utf8.RuneError && size == 1:
+			dst = append(append(dst, s[start:i]...), "\ufffd"...)
+			start = i + 1
+		case r == '\u2028':
+			dst = append(append(dst, s[start:i]...), `\u2028`...)
+			start = i + size
+		case r == '\u2029':
+			dst = append(append(dst, s[start:i]...), `\u2029`...)
+			start = i + size
+		}
+		i += size
 	}
-	if plain {
-		dst = append(dst, s...)
-		return append(dst, '"')
-	}
-	dst, _ = jsontext.AppendFormat(dst[:start], quoteLoose(s), jsontext.EscapeForJS(true), jsontext.AllowInvalidUTF8(true))
-	return dst
+	return append(append(dst, s[start:]...), '"')
 }
 
-// quoteLoose is the quoted form of s, valid UTF-8 in any case. AppendQuote replaces
-// what is invalid and says so in an error that does not matter here.
-func quoteLoose[S ~string | ~[]byte](s S) []byte {
-	b, _ := jsontext.AppendQuote(make([]byte, 0, len(s)+len(s)/8+2), s)
-	return b
-}
+const hexDigits = "0123456789abcdef"
 
 // AppendFloat appends f, which is finite, as the shortest JSON number that reads back equal.
 func AppendFloat(dst []byte, f float64) []byte { return jsontext.AppendFloat(dst, f, 64) }

@@ -210,6 +210,31 @@ func TestAppendString(t *testing.T) {
 	}
 }
 
+// Whatever the text, the string is strict JSON and reads back as encoding/json would have it.
+func FuzzAppendString(f *testing.F) {
+	for _, s := range []string{"", "plain", "q\"\\\n\x00", "\u2028\xe2\x80\xff", "😀\xed\xa0\x80"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := AppendString(nil, s)
+		if err := Check(got, 1); err != nil {
+			t.Fatalf("%q: %v", got, err)
+		}
+		if strings.Contains(string(got), "\u2028") || strings.Contains(string(got), "\u2029") {
+			t.Fatalf("%q has a raw separator", got)
+		}
+		if back, _ := String(got); back != toValid(s) {
+			t.Fatalf("%q became %q", s, back)
+		}
+		if string(AppendString(nil, []byte(s))) != string(got) {
+			t.Fatal("string and bytes differ")
+		}
+	})
+}
+
+// toValid replaces each invalid byte by one U+FFFD.
+func toValid(s string) string { return string([]rune(s)) }
+
 func TestAppendCompact(t *testing.T) {
 	got, err := AppendCompact([]byte("x"), []byte("{ \"n\": 12345678901234567890.10, \"s\":\"\u2028\" }"))
 	if err != nil || string(got) != `x{"n":12345678901234567890.10,"s":"\u2028"}` {

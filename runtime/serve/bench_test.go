@@ -1,0 +1,74 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/thaw-mcp/thaw"
+)
+
+type searchIn struct {
+	Query  string   `json:"query" jsonschema:"what to look for" minLength:"1"`
+	Limit  int      `json:"limit" default:"10" minimum:"1" maximum:"100"`
+	Tags   []string `json:"tags,omitempty"`
+	Filter struct {
+		Since string `json:"since,omitempty"`
+		Lang  string `json:"lang" enum:"en,de,fr"`
+	} `json:"filter"`
+}
+
+type searchOut struct {
+	Total int         `json:"total"`
+	Items []searchHit `json:"items"`
+}
+
+type searchHit struct {
+	ID    int64   `json:"id"`
+	Title string  `json:"title"`
+	Score float64 `json:"score"`
+}
+
+// discard is a ResponseWriter that keeps nothing.
+type discard struct {
+	header http.Header
+	status int
+	n      int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) WriteHeader(status int)      { d.status = status }
+func (d *discard) Write(b []byte) (int, error) { d.n += len(b); return len(b), nil }
+
+// BenchmarkCall is one tools/call through ServeHTTP with every check on.
+func BenchmarkCall(b *testing.B) {
+	h, err := New(thaw.Server{Name: "bench", Version: "1", Tools: []*thaw.Tool{
+		thaw.NewTool("search", "Searches.", func(_ context.Context, in searchIn) (searchOut, error) {
+			return searchOut{Total: 2, Items: []searchHit{{1, in.Query, 0.9}, {2, in.Query + "!", 0.5}}}, nil
+		}, nil),
+	}}, &Options{Host: resident})
+	if err != nil {
+		b.Fatal(err)
+	}
+	body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}},"name":"search","arguments":{"query":"hello world","limit":10,"tags":["a","b"],"filter":{"lang":"en"}}}}`)
+	r, _ := http.NewRequest("POST", "http://localhost/mcp", nil)
+	for k, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28",
+		"Mcp-Method": "tools/call", "Mcp-Name": "search", "User-Agent": "bench/1.0", "Accept-Encoding": "gzip"} {
+		r.Header.Set(k, v)
+	}
+	r.ContentLength = int64(len(body))
+	w := &discard{header: http.Header{}}
+	reader := bytes.NewReader(body)
+	r.Body = io.NopCloser(reader)
+	b.ReportAllocs()
+	for b.Loop() {
+		reader.Reset(body)
+		clear(w.header)
+		h.ServeHTTP(w, r)
+	}
+	if w.status != 200 {
+		b.Fatal(w.status)
+	}
+}
