@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// Bounds of the plain net/http hosts. Bodies are small and answers may be long
-// streams, so reading is bounded in time and writing is not.
-const (
-	readHeaderTimeout = 10 * time.Second
-	readTimeout       = 60 * time.Second
-	idleTimeout       = 120 * time.Second
-	maxHeaderBytes    = 64 << 10 // the handler has a smaller limit of its own and a better answer
-)
+// bounds are the times and sizes of a plain net/http server. Requests are small and
+// answers may be long streams, so reading is bounded in time and writing is not.
+type bounds struct {
+	readHeader, read, idle time.Duration
+	drain                  time.Duration // from the order to stop to its end
+	headerBytes            int           // the handler has a smaller limit of its own and a better answer
+}
+
+var usual = bounds{readHeader: 10 * time.Second, read: 60 * time.Second, idle: 120 * time.Second, drain: 10 * time.Second, headerBytes: 64 << 10}
 
 // DefaultAddr is where Local listens without THAW_ADDR.
 const DefaultAddr = "localhost:8080"
@@ -32,7 +33,7 @@ func Local(getenv func(string) string) Host {
 		Name:  "local",
 		Here:  func(func(string) string) bool { return true },
 		Facts: Facts{Resident: true, Streaming: true, Loopback: isLoopback(addr)},
-		Serve: func(ctx context.Context, a App) error { return serve(ctx, a, addr, 10*time.Second) },
+		Serve: func(ctx context.Context, a App) error { return serve(ctx, a, addr, usual) },
 	}
 }
 
@@ -48,7 +49,11 @@ func CloudRun(getenv func(string) string) Host {
 		Here:      func(getenv func(string) string) bool { return getenv("K_SERVICE") != "" },
 		Facts:     Facts{Resident: true, Streaming: true},
 		Ephemeral: true,
-		Serve:     func(ctx context.Context, a App) error { return serve(ctx, a, ":"+port, 9*time.Second) },
+		Serve: func(ctx context.Context, a App) error {
+			b := usual
+			b.drain = 9 * time.Second // the platform kills after 10
+			return serve(ctx, a, ":"+port, b)
+		},
 	}
 }
 
@@ -66,22 +71,22 @@ func isLoopback(addr string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-func serve(ctx context.Context, a App, addr string, drain time.Duration) error {
+func serve(ctx context.Context, a App, addr string, b bounds) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	return serveOn(ctx, a, l, drain)
+	return b.serve(ctx, a, l)
 }
 
-// serveOn serves on l, which it closes, until ctx ends; then it drains.
-func serveOn(ctx context.Context, a App, l net.Listener, drain time.Duration) error {
+// serve serves on l, which it closes, until ctx ends; then it drains.
+func (b bounds) serve(ctx context.Context, a App, l net.Listener) error {
 	s := &http.Server{
 		Handler:           a.HTTP,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
+		ReadHeaderTimeout: b.readHeader,
+		ReadTimeout:       b.read,
+		IdleTimeout:       b.idle,
+		MaxHeaderBytes:    b.headerBytes,
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(l) }()
@@ -97,12 +102,12 @@ func serveOn(ctx context.Context, a App, l net.Listener, drain time.Duration) er
 		a.Drain()
 	}
 	// ctx is over; the requests still open get their own time.
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.drain)
 	defer cancel()
 	if err := s.Shutdown(stopping); err != nil {
 		_ = s.Close()
 		if errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("stop: requests were still open after %s", drain)
+			return fmt.Errorf("stop: requests were still open after %s", b.drain)
 		}
 		return fmt.Errorf("stop: %w", err)
 	}

@@ -14,15 +14,15 @@ const maxCompletions = 100
 func checkCompleteParams(q *request) *failure {
 	p := &q.msg.params
 	if _, ok := stringOf(memberOf(p.ref, "type")); !ok {
-		return invalidParams("invalid_params", "Invalid params: ref must be an object with a type")
+		return invalidParams(reasonInvalidParams, "Invalid params: ref must be an object with a type")
 	}
 	_, name := stringOf(memberOf(p.argument, "name"))
 	_, value := stringOf(memberOf(p.argument, "value"))
 	if !name || !value {
-		return invalidParams("invalid_params", "Invalid params: argument must be an object with name and value, both strings")
+		return invalidParams(reasonInvalidParams, "Invalid params: argument must be an object with name and value, both strings")
 	}
 	if p.context != nil && strictjson.Kind(p.context) != '{' {
-		return invalidParams("invalid_params", "Invalid params: context must be an object")
+		return invalidParams(reasonInvalidParams, "Invalid params: context must be an object")
 	}
 	return nil
 }
@@ -41,13 +41,13 @@ func serveComplete(q *request) {
 	known := map[string]string{}
 	if args := memberOf(p.context, "arguments"); args != nil {
 		if strictjson.Kind(args) != '{' {
-			q.fail(invalidParams("invalid_params", "Invalid params: context.arguments must be an object of strings"))
+			q.fail(invalidParams(reasonInvalidParams, "Invalid params: context.arguments must be an object of strings"))
 			return
 		}
 		for n, v := range strictjson.Members(args) {
 			text, ok := stringOf(v)
 			if !ok {
-				q.fail(invalidParams("invalid_params", "Invalid params: context.arguments must be an object of strings"))
+				q.fail(invalidParams(reasonInvalidParams, "Invalid params: context.arguments must be an object of strings"))
 				return
 			}
 			known[string(n)] = text
@@ -82,7 +82,7 @@ func serveComplete(q *request) {
 // names; nil where the author gave nothing for it.
 func (c *catalog) completer(ref []byte, argument string) (string, declared.CompleteFunc, *failure) {
 	unknown := func(what string) *failure {
-		return invalidParams("unknown_reference", "Invalid params: "+what)
+		return invalidParams(reasonUnknownReference, "Invalid params: "+what)
 	}
 	switch kind, _ := stringOf(memberOf(ref, "type")); kind {
 	case "ref/prompt":

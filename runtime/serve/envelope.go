@@ -48,7 +48,7 @@ type meta struct {
 // notification says that the message has no id member at all.
 func parse(body []byte, maxDepth int) (m message, notification bool, f *failure) {
 	if err := strictjson.Check(body, maxDepth); err != nil {
-		return m, false, &failure{status: 400, code: mcp.CodeParseError, reason: "parse_error", message: "Parse error: " + err.Error()}
+		return m, false, &failure{status: 400, code: mcp.CodeParseError, reason: reasonParseError, message: "Parse error: " + err.Error()}
 	}
 	body = strictjson.Trim(body)
 	switch strictjson.Kind(body) {

@@ -27,7 +27,7 @@ type failure struct {
 func (f *failure) Error() string { return fmt.Sprintf("%s (%d, %s)", f.message, f.code, f.reason) }
 
 func invalidRequest(message string) *failure {
-	return &failure{status: http.StatusBadRequest, code: mcp.CodeInvalidRequest, reason: "invalid_request", message: "Invalid request: " + message}
+	return &failure{status: http.StatusBadRequest, code: mcp.CodeInvalidRequest, reason: reasonInvalidRequest, message: "Invalid request: " + message}
 }
 
 // invalidParams has status 200: only missing _meta fields have a status of their own (H-25).
@@ -37,7 +37,7 @@ func invalidParams(reason, message string) *failure {
 
 func headerMismatch(format string, args ...any) *failure {
 	return &failure{
-		status: http.StatusBadRequest, code: mcp.CodeHeaderMismatch, reason: "header_mismatch",
+		status: http.StatusBadRequest, code: mcp.CodeHeaderMismatch, reason: reasonHeaderMismatch,
 		message: "Header mismatch: " + fmt.Sprintf(format, args...),
 	}
 }

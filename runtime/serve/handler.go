@@ -176,7 +176,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		q := &request{h: h, w: w, r: r}
 		q.out.init(h, w, r)
-		q.fail(&failure{status: http.StatusNotFound, code: mcp.CodeInvalidRequest, reason: "not_found",
+		q.fail(&failure{status: http.StatusNotFound, code: mcp.CodeInvalidRequest, reason: reasonNotFound,
 			message: "Not found: the MCP endpoint is " + h.basePath + "/mcp"})
 	}
 }

@@ -20,29 +20,29 @@ func servesListen(c *catalog) bool {
 func checkListenParams(q *request) *failure {
 	filter := q.msg.params.filter
 	if strictjson.Kind(filter) != '{' {
-		return invalidParams("invalid_params", "Invalid params: notifications must be an object (L-02)")
+		return invalidParams(reasonInvalidParams, "Invalid params: notifications must be an object (L-02)")
 	}
 	for name, value := range strictjson.Members(filter) {
 		switch string(name) {
 		case "toolsListChanged", "promptsListChanged", "resourcesListChanged":
 			if k := strictjson.Kind(value); k != 't' && k != 'f' {
-				return invalidParams("invalid_params", "Invalid params: notifications."+string(name)+" must be a boolean")
+				return invalidParams(reasonInvalidParams, "Invalid params: notifications."+string(name)+" must be a boolean")
 			}
 		case "resourceSubscriptions":
 			if strictjson.Kind(value) != '[' {
-				return invalidParams("invalid_params", "Invalid params: notifications.resourceSubscriptions must be an array of URIs")
+				return invalidParams(reasonInvalidParams, "Invalid params: notifications.resourceSubscriptions must be an array of URIs")
 			}
 			n := 0
 			for uri := range strictjson.Elements(value) {
 				if n++; strictjson.Kind(uri) != '"' || n > maxSubscriptions {
-					return invalidParams("invalid_params", "Invalid params: notifications.resourceSubscriptions must be an array of at most "+
+					return invalidParams(reasonInvalidParams, "Invalid params: notifications.resourceSubscriptions must be an array of at most "+
 						strconv.Itoa(maxSubscriptions)+" URIs")
 				}
 			}
 		}
 	}
 	if !q.acceptsStream {
-		return &failure{status: http.StatusNotAcceptable, code: mcp.CodeInvalidRequest, reason: "not_acceptable",
+		return &failure{status: http.StatusNotAcceptable, code: mcp.CodeInvalidRequest, reason: reasonNotAcceptable,
 			message: "Not acceptable: subscriptions/listen answers text/event-stream"}
 	}
 	return nil

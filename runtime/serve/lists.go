@@ -145,7 +145,7 @@ func serveList(kind int) func(*request) {
 			cursor, _ := stringOf(q.msg.params.cursor)
 			i, ok := l.after(cursor)
 			if !ok {
-				q.fail(invalidParams("invalid_cursor", "Invalid params: cursor is none that this list gave"))
+				q.fail(invalidParams(reasonInvalidCursor, "Invalid params: cursor is none that this list gave"))
 				return
 			}
 			page, err = l.page(i)

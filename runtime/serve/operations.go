@@ -52,7 +52,7 @@ func serveDiscover(q *request) {
 
 func checkCursor(q *request) *failure {
 	if c := q.msg.params.cursor; c != nil && strictjson.Kind(c) != '"' {
-		return invalidParams("invalid_cursor", "Invalid params: cursor must be a string")
+		return invalidParams(reasonInvalidCursor, "Invalid params: cursor must be a string")
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func checkCursor(q *request) *failure {
 func checkCallParams(q *request) *failure {
 	p := &q.msg.params
 	if strictjson.Kind(p.name) != '"' {
-		return invalidParams("invalid_params", "Invalid params: name must be a string")
+		return invalidParams(reasonInvalidParams, "Invalid params: name must be a string")
 	}
 	switch strictjson.Kind(p.arguments) {
 	case '{':
@@ -70,14 +70,14 @@ func checkCallParams(q *request) *failure {
 	case 0, 'n':
 		q.args = []byte("{}")
 	default:
-		return invalidParams("invalid_params", "Invalid params: arguments must be an object")
+		return invalidParams(reasonInvalidParams, "Invalid params: arguments must be an object")
 	}
 	return nil
 }
 
 func checkReadParams(q *request) *failure {
 	if strictjson.Kind(q.msg.params.uri) != '"' {
-		return invalidParams("invalid_params", "Invalid params: uri must be a string")
+		return invalidParams(reasonInvalidParams, "Invalid params: uri must be a string")
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func lookupTool(q *request) *failure {
 	name, _ := stringOf(q.msg.params.name)
 	t := q.cat.tools[name]
 	if t == nil {
-		return invalidParams("unknown_tool", "Unknown tool: tools/list names those there are")
+		return invalidParams(reasonUnknownTool, "Unknown tool: tools/list names those there are")
 	}
 	q.target = t
 	return nil
@@ -96,7 +96,7 @@ func lookupPrompt(q *request) *failure {
 	name, _ := stringOf(q.msg.params.name)
 	p := q.cat.prompts[name]
 	if p == nil {
-		return invalidParams("unknown_prompt", "Unknown prompt: prompts/list names those there are")
+		return invalidParams(reasonUnknownPrompt, "Unknown prompt: prompts/list names those there are")
 	}
 	q.target = p
 	return nil

@@ -17,14 +17,14 @@ import (
 // also a page that this server itself was asked under.
 func (q *request) checkOrigin() *failure {
 	if q.h.host.Loopback && !q.h.localName(q.r.Host) {
-		return forbidden("forbidden_host", "Host is not local; list it in THAW_PUBLIC_URL to serve it")
+		return forbidden(reasonForbiddenHost, "Host is not local; list it in THAW_PUBLIC_URL to serve it")
 	}
 	origins := q.r.Header["Origin"]
 	if len(origins) == 0 {
 		return nil
 	}
 	if len(origins) > 1 || !q.h.allowedOrigin(origins[0], q.r.Host) {
-		return forbidden("forbidden_origin", "Origin is not allowed")
+		return forbidden(reasonForbiddenOrigin, "Origin is not allowed")
 	}
 	h := q.w.Header()
 	h.Set("Access-Control-Allow-Origin", origins[0])

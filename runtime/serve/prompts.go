@@ -48,7 +48,7 @@ func promptArguments(declared []mcp.PromptArgument, raw []byte) (map[string]stri
 	for name, value := range strictjson.Members(raw) {
 		text, ok := stringOf(value)
 		if !ok {
-			return nil, invalidParams("invalid_arguments", fmt.Sprintf("Invalid params: argument %s must be a string", quoted(name)))
+			return nil, invalidParams(reasonInvalidArguments, fmt.Sprintf("Invalid params: argument %s must be a string", quoted(name)))
 		}
 		args[string(name)] = text
 	}
@@ -56,14 +56,14 @@ func promptArguments(declared []mcp.PromptArgument, raw []byte) (map[string]stri
 	for _, a := range declared {
 		_, there := args[a.Name]
 		if !there && a.Required {
-			return nil, invalidParams("invalid_arguments", fmt.Sprintf("Invalid params: argument %q is required", a.Name))
+			return nil, invalidParams(reasonInvalidArguments, fmt.Sprintf("Invalid params: argument %q is required", a.Name))
 		}
 		if there {
 			known++
 		}
 	}
 	if known < len(args) {
-		return nil, invalidParams("invalid_arguments", "Invalid params: the prompt has no such argument; its arguments are "+argumentNames(declared))
+		return nil, invalidParams(reasonInvalidArguments, "Invalid params: the prompt has no such argument; its arguments are "+argumentNames(declared))
 	}
 	return args, nil
 }

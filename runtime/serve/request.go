@@ -85,7 +85,7 @@ func (q *request) checkHeaderSize() *failure {
 		}
 	}
 	if n > q.h.limits.headers {
-		return &failure{status: http.StatusRequestHeaderFieldsTooLarge, code: mcp.CodeInvalidRequest, reason: "headers_too_large",
+		return &failure{status: http.StatusRequestHeaderFieldsTooLarge, code: mcp.CodeInvalidRequest, reason: reasonHeadersTooLarge,
 			message: "Headers too large: " + strconv.Itoa(n) + " bytes, allowed are " + strconv.Itoa(q.h.limits.headers)}
 	}
 	return nil
@@ -101,7 +101,7 @@ func (q *request) checkVerb() *failure {
 		preflight(q.w, q.r)
 		return answered
 	}
-	return &failure{status: http.StatusMethodNotAllowed, code: mcp.CodeInvalidRequest, reason: "method_not_allowed",
+	return &failure{status: http.StatusMethodNotAllowed, code: mcp.CodeInvalidRequest, reason: reasonMethodNotAllowed,
 		message: "Method not allowed: this endpoint takes POST", allow: allowedVerbs}
 }
 
@@ -110,12 +110,12 @@ func (q *request) checkMedia() *failure {
 	if sent := q.r.Header["Content-Type"]; len(sent) > 0 && sent[0] != "application/json" {
 		media, _, err := mime.ParseMediaType(sent[0])
 		if err != nil || len(sent) > 1 || media != "application/json" {
-			return &failure{status: http.StatusUnsupportedMediaType, code: mcp.CodeInvalidRequest, reason: "unsupported_media_type",
+			return &failure{status: http.StatusUnsupportedMediaType, code: mcp.CodeInvalidRequest, reason: reasonUnsupportedMediaType,
 				message: "Unsupported media type: Content-Type must be application/json"}
 		}
 	}
 	if coding := q.r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return &failure{status: http.StatusUnsupportedMediaType, code: mcp.CodeInvalidRequest, reason: "unsupported_media_type",
+		return &failure{status: http.StatusUnsupportedMediaType, code: mcp.CodeInvalidRequest, reason: reasonUnsupportedMediaType,
 			message: "Unsupported media type: Content-Encoding must be absent"}
 	}
 	q.acceptsJSON, q.acceptsStream = accepts(q.r.Header["Accept"])
@@ -125,7 +125,7 @@ func (q *request) checkMedia() *failure {
 // readBody reads the body into one buffer of its own: handlers may keep their arguments.
 func (q *request) readBody() *failure {
 	limit := q.h.limits.body
-	tooLarge := &failure{status: http.StatusRequestEntityTooLarge, code: mcp.CodeInvalidRequest, reason: "body_too_large",
+	tooLarge := &failure{status: http.StatusRequestEntityTooLarge, code: mcp.CodeInvalidRequest, reason: reasonBodyTooLarge,
 		message: "Body too large: allowed are " + strconv.Itoa(limit) + " bytes"}
 	length := q.r.ContentLength
 	if length > int64(limit) {
@@ -142,7 +142,7 @@ func (q *request) readBody() *failure {
 		if q.r.Context().Err() != nil {
 			return answered // nobody is left to read an answer
 		}
-		return &failure{status: http.StatusRequestTimeout, code: mcp.CodeInvalidRequest, reason: "incomplete_body",
+		return &failure{status: http.StatusRequestTimeout, code: mcp.CodeInvalidRequest, reason: reasonIncompleteBody,
 			message: "Request timeout: the body did not arrive whole"}
 	}
 	if len(q.body) > limit {
@@ -184,7 +184,7 @@ func (q *request) checkVersionLine() *failure {
 
 func (q *request) checkMeta() *failure {
 	missing := func(text string) *failure {
-		f := invalidParams("invalid_meta", "Invalid params: "+text)
+		f := invalidParams(reasonInvalidMeta, "Invalid params: "+text)
 		f.status = http.StatusBadRequest // B-25
 		return f
 	}
@@ -210,7 +210,7 @@ func (q *request) checkVersion() *failure {
 		return headerMismatch("header %s differs from _meta", mcp.HeaderProtocolVersion)
 	}
 	if header != mcp.Version {
-		f := &failure{status: http.StatusBadRequest, code: mcp.CodeUnsupportedVersion, reason: "unsupported_version",
+		f := &failure{status: http.StatusBadRequest, code: mcp.CodeUnsupportedVersion, reason: reasonUnsupportedVersion,
 			message: "Unsupported protocol version"}
 		f.data = append(append([]byte(nil), supportedVersions...), `,"requested":`...)
 		f.data = append(f.data, escapeSeparators(sent)...)
@@ -230,7 +230,7 @@ func (q *request) checkMethodLine() *failure {
 func (q *request) checkMethod() *failure {
 	q.op = operations[q.msg.method]
 	if q.op == nil || !q.op.served(q.cat) {
-		f := &failure{status: http.StatusNotFound, code: mcp.CodeMethodNotFound, reason: "unknown_method",
+		f := &failure{status: http.StatusNotFound, code: mcp.CodeMethodNotFound, reason: reasonUnknownMethod,
 			message: "Method not found"}
 		if q.msg.method == "initialize" {
 			f.message += "; this server speaks MCP " + mcp.Version + ", which has no initialize" // V-18
@@ -265,11 +265,11 @@ func (q *request) checkParams() *failure {
 // the client gets. Trace fields are ignored when wrong (O-05).
 func checkMetaValues(m *meta) *failure {
 	if m.progressToken != nil && !isID(m.progressToken) {
-		return invalidParams("invalid_meta", "Invalid params: _meta.progressToken must be a string or an integer")
+		return invalidParams(reasonInvalidMeta, "Invalid params: _meta.progressToken must be a string or an integer")
 	}
 	if m.logLevel != nil {
 		if level, _ := stringOf(m.logLevel); !knownLogLevel(level) {
-			return invalidParams("invalid_meta", "Invalid params: _meta log level must be one of "+strings.Join(logLevels, ", "))
+			return invalidParams(reasonInvalidMeta, "Invalid params: _meta log level must be one of "+strings.Join(logLevels, ", "))
 		}
 	}
 	return nil
@@ -296,7 +296,7 @@ func (q *request) checkRate() *failure {
 		return nil
 	}
 	if wait := t.rate.take("", q.h.now()); wait > 0 {
-		f := internal("rate_limited", "Rate limited: try again later")
+		f := internal(reasonRateLimited, "Rate limited: try again later")
 		f.status, f.retryAfter = http.StatusTooManyRequests, wait
 		return f
 	}

@@ -86,7 +86,7 @@ func (p *responder) finish(f *failure, id []byte, parts [][]byte) {
 		return
 	}
 	if fits, limit := host.Fits(p.r.Context(), body); !fits {
-		f = internal("response_too_large", "The result is too large: "+strconv.Itoa(len(body))+" bytes; this host delivers at most "+
+		f = internal(reasonResponseTooLarge, "The result is too large: "+strconv.Itoa(len(body))+" bytes; this host delivers at most "+
 			strconv.Itoa(limit)+" bytes, escaping included")
 		body = f.appendError(nil, id)
 	}

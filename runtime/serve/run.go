@@ -108,7 +108,7 @@ func (c *running) failure(err error) *failure {
 			return f
 		}
 		c.log(slog.LevelError, "the handler returned an error that cannot be sent", err)
-		return internal("handler_failed", c.masked("failed", err))
+		return internal(reasonHandlerFailed, c.masked("failed", err))
 	}
 	if f := unsupported(err); f != nil {
 		return f
@@ -118,14 +118,14 @@ func (c *running) failure(err error) *failure {
 	}
 	if text, ok := clientText(err); ok {
 		c.log(slog.LevelInfo, "handler error", err)
-		return internal("handler_error", text)
+		return internal(reasonHandlerError, text)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.log(slog.LevelWarn, "handler timed out", err)
-		return internal("timeout", c.name+" timed out")
+		return internal(reasonTimeout, c.name+" timed out")
 	}
 	c.log(slog.LevelError, "handler failed", err)
-	return internal("handler_failed", c.masked("failed", err))
+	return internal(reasonHandlerFailed, c.masked("failed", err))
 }
 
 // protocolFailure is a handler's own JSON-RPC error, or nil if it may not be sent.
@@ -154,12 +154,12 @@ func unsupported(err error) *failure {
 	if err != nil {
 		return nil
 	}
-	return &failure{status: statusOf(mcp.CodeMissingCapability), code: mcp.CodeMissingCapability, reason: "missing_capability",
+	return &failure{status: statusOf(mcp.CodeMissingCapability), code: mcp.CodeMissingCapability, reason: reasonMissingCapability,
 		message: "Missing required client capability", data: append([]byte(`"requiredCapabilities":`), needs...)}
 }
 
 func notFound(uri string) *failure {
-	f := invalidParams("unknown_resource", "Resource not found")
+	f := invalidParams(reasonUnknownResource, "Resource not found")
 	f.data = strictjson.AppendString([]byte(`"uri":`), uri)
 	return f
 }
@@ -177,10 +177,10 @@ func (c *running) toolError(err error) []byte {
 		text = own
 	} else if errors.Is(err, context.DeadlineExceeded) {
 		c.log(slog.LevelWarn, "tool timed out", err)
-		text, reason = c.name+" timed out", "timeout"
+		text, reason = c.name+" timed out", reasonTimeout
 	} else {
 		c.log(slog.LevelError, "tool failed", err)
-		text, reason = c.masked("failed", err), "handler_failed"
+		text, reason = c.masked("failed", err), reasonHandlerFailed
 	}
 	return c.errorResult(text, reason)
 }
@@ -231,7 +231,7 @@ func (c *running) panicked(value any, stack []byte) {
 	c.q.h.logger.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
 		slog.String("kind", c.kind), slog.String("name", c.name), slog.String("call", c.id()),
 		slog.String("panic", what), slog.String("stack", string(stack)))
-	c.q.out.fail(c.q.msg.id, internal("panic", fmt.Sprintf("Internal error (reference %s)", c.id()[:8])))
+	c.q.out.fail(c.q.msg.id, internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", c.id()[:8])))
 }
 
 func (c *running) log(level slog.Level, message string, err error) {
@@ -245,7 +245,7 @@ func (c *running) log(level slog.Level, message string, err error) {
 func (q *request) failInternal(what string, err error) {
 	id := newID()
 	q.h.logger.LogAttrs(context.Background(), slog.LevelError, what, slog.String("call", id), slog.String("error", err.Error()))
-	q.out.fail(q.msg.id, internal("internal", fmt.Sprintf("Internal error (reference %s)", id[:8])))
+	q.out.fail(q.msg.id, internal(reasonInternal, fmt.Sprintf("Internal error (reference %s)", id[:8])))
 }
 
 // Info implements call.Call.

@@ -22,7 +22,7 @@ func serveTool(q *request) {
 		}
 		args, violations := input.Validate(q.args)
 		if len(violations) > 0 {
-			return c.errorResult(violationText(t.Name, violations), "invalid_arguments"), nil
+			return c.errorResult(violationText(t.Name, violations), reasonInvalidArguments), nil
 		}
 		r, err := t.handler(ctx, args)
 		if err != nil {
@@ -78,7 +78,7 @@ func (c *running) checkOutput(t *tool, r *mcp.CallToolResult) error {
 // broken is the -32603 for a fault in what the author declared.
 func (c *running) broken(what string, err error) *failure {
 	c.log(slog.LevelError, "tool "+what+" is wrong", err)
-	return internal("broken_tool", c.masked("is broken", fmt.Errorf("%s: %w", what, err)))
+	return internal(reasonBrokenTool, c.masked("is broken", fmt.Errorf("%s: %w", what, err)))
 }
 
 // encodeResult encodes a tool result whole, with serverInfo beside the author's _meta.
