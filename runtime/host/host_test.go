@@ -55,7 +55,9 @@ func running(t *testing.T, b bounds, h http.Handler, drain func()) (addr string,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	started, done := make(chan net.Addr, 1), make(chan error, 1)
-	go func() { done <- b.serve(ctx, App{HTTP: h, Started: func(a net.Addr) { started <- a }, Drain: drain}, l) }()
+	go func() {
+		done <- b.serve(ctx, App{HTTP: h, Started: func(a net.Addr) { started <- a }, Drain: drain}, l)
+	}()
 	return (<-started).String(), func() error { cancel(); return <-done }
 }
 
