@@ -82,21 +82,30 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		return nil, err
 	}
 	var errs []error
-	for _, p := range s.Prompts {
+	for i, p := range s.Prompts {
+		if p == nil {
+			return nil, fmt.Errorf("prompt %d is nil", i)
+		}
 		d := p.Declared()
 		if c.prompts[d.Definition.Name] != nil {
 			errs = append(errs, fmt.Errorf("prompt %q is declared twice", d.Definition.Name))
 		}
 		c.prompts[d.Definition.Name] = &prompt{d}
 	}
-	for _, r := range s.Resources {
+	for i, r := range s.Resources {
+		if r == nil {
+			return nil, fmt.Errorf("resource %d is nil", i)
+		}
 		d := r.Declared()
 		if c.resources[d.Definition.URI] != nil {
 			errs = append(errs, fmt.Errorf("resource %q is declared twice", d.Definition.URI))
 		}
 		c.resources[d.Definition.URI] = &resource{name: d.Definition.Name, fixed: d, hints: hints(d.TTL, d.Public)}
 	}
-	for _, t := range s.ResourceTemplates {
+	for i, t := range s.ResourceTemplates {
+		if t == nil {
+			return nil, fmt.Errorf("resource template %d is nil", i)
+		}
 		d := t.Declared()
 		c.templates = append(c.templates, &resource{name: d.Definition.Name, template: d, hints: hints(d.TTL, d.Public)})
 	}
@@ -132,7 +141,7 @@ func (h *Handler) addTools(c *catalog, s *thaw.Server) error {
 			entry.handler = s.Middleware[len(s.Middleware)-1-i](entry.handler)
 		}
 		if d.PerMinute > 0 {
-			entry.rate = newRateLimit(d.PerMinute, d.Burst)
+			entry.rate = h.rateOf(d)
 		}
 		c.tools[d.Name] = entry
 	}
@@ -143,6 +152,16 @@ func (h *Handler) addTools(c *catalog, s *thaw.Server) error {
 	}
 	s.Tools = served
 	return errors.Join(errs...)
+}
+
+// rateOf keeps a tool's limit over a Replace, or every Replace would be a free burst.
+func (h *Handler) rateOf(d *declared.Tool) *rateLimit {
+	if before := h.catalog.Load(); before != nil {
+		if t := before.tools[d.Name]; t != nil && t.Tool == d {
+			return t.rate
+		}
+	}
+	return newRateLimit(d.PerMinute, d.Burst)
 }
 
 // capabilitiesOf advertises exactly what answers (V-09). Changes are told only where a

@@ -109,6 +109,9 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	if err := h.load(s); err != nil {
 		return nil, err
 	}
+	if s.ClientLogging {
+		h.logger.Warn("ClientLogging is deprecated by the protocol (SEP-2577), earliest removal 2027-07-28") // D-04
+	}
 	return h, nil
 }
 

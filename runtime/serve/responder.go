@@ -18,6 +18,13 @@ const keepAlive = 15 * time.Second
 // writeTimeout bounds one write to a client that does not read.
 const writeTimeout = 30 * time.Second
 
+// A body that the kernel takes whole never waits for the client; a larger one may, but not
+// for ever.
+const (
+	socketBuffer      = 64 << 10
+	largeWriteTimeout = 5 * time.Minute
+)
+
 // responder writes the one answer of a request: a JSON body, or an event stream from the
 // first notification on. Its methods may be called from any goroutine; after the final
 // message every other is dropped.
@@ -103,6 +110,9 @@ func (p *responder) writeJSON(f *failure, body []byte) {
 	}
 	h["Content-Type"] = contentTypeJSON
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if len(body) > socketBuffer {
+		_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(largeWriteTimeout))
+	}
 	p.w.WriteHeader(status)
 	if p.r.Method != http.MethodHead {
 		_, _ = p.w.Write(body)

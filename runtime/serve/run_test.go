@@ -291,6 +291,12 @@ func TestRateLimit(t *testing.T) {
 			t.Errorf("%v %s", got.header, got.raw)
 		}
 	}
+	if err := h.Replace(thaw.Server{Name: "test", Tools: []*thaw.Tool{tool}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := do(t, h, callT().request(t)); got.status != 429 {
+		t.Errorf("a Replace gave a free burst: %d", got.status)
+	}
 	now = now.Add(10 * time.Second)
 	if got := do(t, h, callT().request(t)); got.status != 200 || ran != 3 {
 		t.Errorf("after the wait: %d, ran %d", got.status, ran)
