@@ -2,6 +2,7 @@ package thaw
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -42,8 +43,8 @@ func NewResource(uri, name string, fn func(context.Context) ([]mcp.ResourceConte
 	fail := func(format string, args ...any) {
 		panic(fmt.Sprintf("thaw: resource %q: %s", uri, fmt.Sprintf(format, args...)))
 	}
-	if u, err := url.Parse(uri); err != nil || u.Scheme == "" {
-		fail("want an absolute URI")
+	if err := checkURI(uri); err != nil {
+		fail("%v", err)
 	}
 	if name == "" {
 		fail("the name is empty")
@@ -66,6 +67,19 @@ func NewResource(uri, name string, fn func(context.Context) ([]mcp.ResourceConte
 		Read:  fn,
 		Hints: declared.Hints{TTL: max(o.TTL, 0), Public: o.Public},
 	}}
+}
+
+// checkURI holds RFC 3986 as far as a client would refuse the list over it (F-38).
+func checkURI(uri string) error {
+	if u, err := url.Parse(uri); err != nil || u.Scheme == "" {
+		return errors.New("want an absolute URI")
+	}
+	for _, c := range []byte(uri) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
+			return errors.New("want a URI of RFC 3986: percent-encode what is not ASCII")
+		}
+	}
+	return nil
 }
 
 // Definition is the resource as resources/list gives it.

@@ -76,12 +76,16 @@ func TestRegistrationPanics(t *testing.T) {
 		"a wrong tag": {func() {
 			thaw.NewTool("t", "", func(context.Context, struct {
 				N int `minimum:"x"`
-			}) (string, error) { return "", nil }, nil)
+			}) (string, error) {
+				return "", nil
+			}, nil)
 		}, []string{`tool "t"`, "N", "minimum"}},
 		"a wrong header": {func() {
 			thaw.NewTool("t", "", func(context.Context, struct {
 				F float64 `header:"F"`
-			}) (string, error) { return "", nil }, nil)
+			}) (string, error) {
+				return "", nil
+			}, nil)
 		}, []string{`tool "t"`, "F"}},
 		"a result of a channel": {func() {
 			thaw.NewTool("t", "", func(context.Context, struct{}) (chan int, error) { return nil, nil }, nil)
@@ -106,6 +110,7 @@ func TestRegistrationPanics(t *testing.T) {
 			thaw.NewPrompt("p", "", messages, &thaw.PromptOptions{Complete: map[string]thaw.CompleteFunc{"x": func(context.Context, string, map[string]string) ([]string, error) { return nil, nil }}})
 		}, []string{`"x"`}},
 		"resource without scheme": {func() { thaw.NewResource("a/b", "n", contents, nil) }, []string{`resource "a/b"`, "absolute"}},
+		"resource beyond ASCII":   {func() { thaw.NewResource("docs://測試", "n", contents, nil) }, []string{"RFC 3986"}},
 		"resource without name":   {func() { thaw.NewResource("a:b", "", contents, nil) }, []string{"name"}},
 		"template that is none": {func() {
 			thaw.NewResourceTemplate("a:{", "n", func(context.Context, struct{}) ([]mcp.ResourceContents, error) { return nil, nil }, nil)

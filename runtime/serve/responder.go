@@ -216,6 +216,16 @@ func (p *responder) stop() {
 	}
 }
 
+// announceClose tells the client that the connection ends with this answer, so that it
+// sends its next request on another one.
+func (p *responder) announceClose() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.done && !p.streaming {
+		p.w.Header().Set("Connection", "close")
+	}
+}
+
 // flush pushes a finished answer out although the handler goroutine will not return.
 func (p *responder) flush() {
 	p.mu.Lock()

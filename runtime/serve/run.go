@@ -63,6 +63,9 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 		// recover is nil after runtime.Goexit, which ends this goroutine all the same:
 		// the answer has to leave now.
 		p := recover()
+		if p == nil {
+			q.out.announceClose()
+		}
 		c.panicked(p, debug.Stack())
 		if p == nil {
 			q.out.flush()

@@ -1,0 +1,34 @@
+// Package lambdahost runs an http.Handler as an AWS Lambda function behind any of
+// Lambda's HTTP front doors: an API Gateway REST API (payload 1.0), an API Gateway
+// HTTP API (payload 2.0, or 1.0 where configured), a Function URL (payload 2.0) and
+// an Application Load Balancer (single-value or multi-value headers). The kind is
+// told from the shape of each event, never from configuration, so one function can
+// stand behind several doors at once.
+//
+// [Host] is what a main names; [NewInvoker] gives the bare event function, without
+// the runtime loop, for tests and simulators.
+//
+// # What the handler sees
+//
+// A request as net/http would deliver it: each header field exactly once per line
+// that the event carries, canonical names, values without surrounding white space
+// (spec H-26, M-07, M-22, M-24), Host taken out of the header map, and RequestURI,
+// ContentLength and RemoteAddr set. RemoteAddr is the address that the front door
+// saw, with port 0; it is empty behind a load balancer, whose event has no address
+// but the one in X-Forwarded-For, which a caller can influence. A non-nil TLS says
+// only that the caller's connection to the front door was encrypted. Nothing about
+// the caller's identity is taken from a header.
+//
+// A named stage of an HTTP API is cut from the front of the path. Other prefixes,
+// such as the base path of a custom domain, are the handler's business.
+//
+// # What the front door gets
+//
+// The whole response, once the handler has returned: nothing is streamed, so the
+// ResponseWriter is no http.Flusher. A response above the platform's size limit,
+// measured as the platform measures it, is replaced by a small error; host.Fits
+// lets a handler ask beforehand and answer better. The request's context ends a
+// little before the invocation does, so that an answer can still be sent. What goes
+// wrong outside the handler is answered with a JSON-RPC error without id, so that a
+// client never meets an empty or HTML body (spec V-21).
+package lambdahost

@@ -1,0 +1,105 @@
+package lambdahost
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/thaw-mcp/thaw/runtime/host"
+)
+
+// runtimeAPI is the variable that Lambda sets to the address of its Runtime API.
+const runtimeAPI = "AWS_LAMBDA_RUNTIME_API"
+
+// Host is AWS Lambda. All its facts are false: no process between requests, no
+// streaming, and the world can connect.
+//
+// Its Serve runs Lambda's runtime loop until ctx ends or the platform sends SIGTERM,
+// which it does only to functions that register an extension, as Serve does. Then it
+// drains the app once and returns nil when the invocations in flight have been
+// answered, or after 400 ms: the platform kills the process 500 ms after the signal.
+// If the Runtime API itself fails, the loop ends the process with status 1, as the
+// platform expects; it takes one Serve per process.
+func Host() host.Host {
+	return host.Host{
+		Name:      "lambda",
+		Here:      func(getenv func(string) string) bool { return getenv(runtimeAPI) != "" },
+		Ephemeral: true,
+		Serve:     serve,
+	}
+}
+
+// drainTime is what Serve gives invocations in flight when it stops.
+const drainTime = 400 * time.Millisecond
+
+func serve(ctx context.Context, a host.App) error {
+	if os.Getenv(runtimeAPI) == "" {
+		return errors.New("not on AWS Lambda: " + runtimeAPI + " is not set")
+	}
+	if a.Started != nil {
+		a.Started(nil)
+	}
+	stop := make(chan struct{})
+	loop := &loopHandler{invoker: NewInvoker(a.HTTP)}
+	go lambda.StartWithOptions(loop,
+		lambda.WithContext(context.WithoutCancel(ctx)), // invocations in flight get their own time, below
+		lambda.WithEnableSIGTERM(sync.OnceFunc(func() { close(stop) })),
+	)
+	select {
+	case <-ctx.Done():
+	case <-stop:
+	}
+	if a.Drain != nil {
+		a.Drain()
+	}
+	loop.wait(drainTime)
+	return nil
+}
+
+// loopHandler is the Invoker as the runtime loop calls it. It remembers which
+// invocations the loop has not finished: an answer is sent after Invoke returns, and
+// the only sign that it was is that the loop cancels the invocation's context.
+type loopHandler struct {
+	invoker *Invoker
+
+	mu   sync.Mutex
+	open []<-chan struct{} // Done of each invocation; those long finished are dropped by the next one
+}
+
+// Invoke implements lambda.Handler.
+func (l *loopHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	l.mu.Lock()
+	unfinished := l.open[:0]
+	for _, done := range l.open {
+		select {
+		case <-done:
+		default:
+			unfinished = append(unfinished, done)
+		}
+	}
+	l.open = append(unfinished, ctx.Done())
+	l.mu.Unlock()
+	return l.invoker.Invoke(ctx, payload)
+}
+
+// wait returns when the loop has finished all invocations that it has begun, or
+// after limit.
+func (l *loopHandler) wait(limit time.Duration) {
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	l.mu.Lock()
+	open := slices.Clone(l.open)
+	l.mu.Unlock()
+	for _, done := range open {
+		select {
+		case <-done:
+		case <-timeout.C:
+			return
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package lambdahost
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/thaw-mcp/thaw/runtime/host"
+)
+
+func TestHost(t *testing.T) {
+	h := Host()
+	if h.Name != "lambda" || !h.Ephemeral || h.Facts != (host.Facts{}) {
+		t.Errorf("Host = %+v", h)
+	}
+	env := map[string]string{}
+	getenv := func(name string) string { return env[name] }
+	if h.Here(getenv) || host.Pick(getenv, h).Name == "lambda" {
+		t.Error("on Lambda without the Runtime API")
+	}
+	env["AWS_LAMBDA_RUNTIME_API"] = "127.0.0.1:9001"
+	if !h.Here(getenv) || host.Pick(getenv, h).Name != "lambda" {
+		t.Error("not on Lambda with the Runtime API")
+	}
+}
+
+func TestServeElsewhere(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_RUNTIME_API", "")
+	err := Host().Serve(t.Context(), host.App{Started: func(net.Addr) { t.Error("started") }})
+	if err == nil || !strings.Contains(err.Error(), "AWS_LAMBDA_RUNTIME_API") {
+		t.Errorf("Serve = %v", err)
+	}
+}
+
+// childVariable makes the test binary a function: the runtime loop ends the process
+// that it fails in, and signals go to processes.
+const childVariable = "LAMBDAHOST_TEST_FUNCTION"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(function())
+	}
+	os.Exit(m.Run())
+}
+
+// function is a program that main would be: it tells what happens to it on stdout.
+func function() int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	drained := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
+		lc, ok := lambdacontext.FromContext(r.Context())
+		if !ok {
+			http.Error(w, "no Lambda context", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("X-Request-Id", lc.AwsRequestID)
+		_, _ = io.Copy(w, r.Body)
+	})
+	hold := func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("holding")
+		<-drained
+		fmt.Fprintf(w, "held, context %v", r.Context().Err())
+	}
+	mux.HandleFunc("POST /hold", hold)
+	mux.HandleFunc("POST /cancel", func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		hold(w, r)
+	})
+	err := Host().Serve(ctx, host.App{
+		HTTP:    mux,
+		Started: func(a net.Addr) { fmt.Println("started", a) },
+		Drain:   func() { fmt.Println("drained"); close(drained) },
+	})
+	if err != nil {
+		fmt.Println("failed", err)
+		return 1
+	}
+	fmt.Println("stopped")
+	return 0
+}
+
+// result is what a function posts for an invocation.
+type result struct {
+	id, verb string // verb: response or error
+	body     []byte
+}
+
+// fakeRuntime is the Runtime API and the Extensions API of Lambda.
+type fakeRuntime struct {
+	events     chan []byte
+	results    chan result
+	registered chan string
+}
+
+func (f *fakeRuntime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch p := r.URL.Path; {
+	case p == "/2018-06-01/runtime/invocation/next":
+		select {
+		case event := <-f.events:
+			w.Header().Set("Lambda-Runtime-Aws-Request-Id", "r-"+strconv.Itoa(len(event)))
+			w.Header().Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(time.Now().Add(time.Minute).UnixMilli(), 10))
+			w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:eu-west-1:111122223333:function:f")
+			_, _ = w.Write(event)
+		case <-r.Context().Done():
+		}
+	case strings.HasPrefix(p, "/2018-06-01/runtime/invocation/"):
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+		f.results <- result{id: path.Base(path.Dir(p)), verb: path.Base(p), body: body}
+	case p == "/2020-01-01/extension/register":
+		w.Header().Set("Lambda-Extension-Identifier", "e-1")
+		f.registered <- r.Header.Get("Lambda-Extension-Name")
+	case p == "/2020-01-01/extension/event/next":
+		<-r.Context().Done()
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// lambdaProcess is a function running against a fakeRuntime.
+type lambdaProcess struct {
+	*fakeRuntime
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout *bufio.Scanner
+	said   []string
+}
+
+func startFunction(t *testing.T) *lambdaProcess {
+	t.Helper()
+	f := &fakeRuntime{events: make(chan []byte, 1), results: make(chan result, 1), registered: make(chan string, 1)}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // should the process hang
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"=1", "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(server.URL, "http://"))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return &lambdaProcess{f, t, cmd, bufio.NewScanner(out), nil}
+}
+
+// until reads what the function says up to a line.
+func (p *lambdaProcess) until(line string) {
+	p.t.Helper()
+	for p.stdout.Scan() {
+		p.said = append(p.said, p.stdout.Text())
+		if p.stdout.Text() == line {
+			return
+		}
+	}
+	p.t.Fatalf("the function ended without saying %q; it said %q", line, p.said)
+}
+
+// end waits for the process and checks all that it said.
+func (p *lambdaProcess) end(want ...string) {
+	p.t.Helper()
+	for p.stdout.Scan() {
+		p.said = append(p.said, p.stdout.Text())
+	}
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("the function ended with %v", err)
+	}
+	if !slices.Equal(p.said, want) {
+		p.t.Errorf("the function said %q, want %q", p.said, want)
+	}
+}
+
+func (p *lambdaProcess) result() result {
+	p.t.Helper()
+	select {
+	case r := <-p.results:
+		return r
+	case <-time.After(30 * time.Second):
+		p.t.Fatal("no result within 30 s")
+		return result{}
+	}
+}
+
+func TestServe(t *testing.T) {
+	p := startFunction(t)
+	if name := <-p.registered; name == "" {
+		t.Error("registered without a name")
+	}
+
+	event := encodeEvent(t, overlay(shellV2(), map[string]any{"rawPath": "/echo", "body": "hello"}))
+	p.events <- event
+	got := p.result()
+	if want := "r-" + strconv.Itoa(len(event)); got.verb != "response" || got.id != want {
+		t.Fatalf("%s of %s: %s; want the response of %s", got.verb, got.id, got.body, want)
+	}
+	if a := decodeAnswer(t, got.body); a.StatusCode != 200 || a.Body != "hello" || a.Headers["X-Request-Id"] != got.id {
+		t.Errorf("answer %s", got.body)
+	}
+
+	p.events <- []byte(`{"Records":[{"eventSource":"aws:sqs"}]}`)
+	got = p.result()
+	var failure struct{ ErrorType, ErrorMessage string }
+	if err := json.Unmarshal(got.body, &failure); err != nil {
+		t.Fatal(err)
+	}
+	if got.verb != "error" || failure.ErrorType != "UnknownEventError" || !strings.Contains(failure.ErrorMessage, "Records") {
+		t.Errorf("%s: %s", got.verb, got.body)
+	}
+
+	p.events <- encodeEvent(t, overlay(shellALB(), map[string]any{"path": "/hold"}))
+	p.until("holding")
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if a := decodeAnswer(t, p.result().body); a.StatusCode != 200 || a.Body != "held, context <nil>" {
+		t.Errorf("answer of the invocation in flight: %+v", a)
+	}
+	p.end("started <nil>", "holding", "drained", "stopped")
+}
+
+func TestServeUntilItsContextEnds(t *testing.T) {
+	p := startFunction(t)
+	p.events <- encodeEvent(t, overlay(shellV1(), map[string]any{"path": "/cancel"}))
+	if a := decodeAnswer(t, p.result().body); a.StatusCode != 200 || a.Body != "held, context <nil>" {
+		t.Errorf("answer of the invocation in flight: %+v", a)
+	}
+	p.end("started <nil>", "holding", "drained", "stopped")
+}
