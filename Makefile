@@ -56,8 +56,8 @@ fuzz: ## every fuzz target for FUZZTIME (2m) each
 	  done; \
 	done
 
-build: ## a static, stripped build of functions/server in bin/
-	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/server ./functions/server
+build: ## a static, stripped build of functions/server for Lambda in bin/
+	@CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags '-s -w' -o bin/server ./functions/server
 
 clean: ## what the targets left in the tree
 	@rm -rf bin out .thaw

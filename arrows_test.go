@@ -41,7 +41,7 @@ var arrows = []arrow{
 	{"thawtest", []string{"", "mcp", "internal/call", "runtime/host", "runtime/serve", "internal/strictjson"}, nil, "it drives tools through the real core"},
 	{"functions", []string{"", "functions/textanalysis"}, nil, "the list of tools"},
 	{"functions/server", []string{"functions", "runtime/serve", "runtime/awskit"}, nil, "a main imports everything"},
-	{"functions/textanalysis", []string{""}, []string{"github.com/jonreiter/govader"}, "a folder of tools imports thaw alone of ours, so it never knows where it runs"},
+	{"functions/textanalysis", []string{""}, []string{"github.com/jonreiter/govader/data"}, "a folder of tools imports thaw alone of ours, so it never knows where it runs"},
 	{"examples/...", []string{"", "mcp", "runtime/serve", "runtime/awskit"}, nil, "what a user's program would import"},
 	{"conformance/...", []string{"", "mcp", "runtime/host", "runtime/serve", "runtime/awskit", "runtime/lambdahost", "conformance/fixture", "thawtest"}, []string{"go.yaml.in/yaml/v3", jsonLibrary},
 		"the black box and its driver use what users use"},
