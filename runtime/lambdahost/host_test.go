@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -157,7 +158,8 @@ func startFunction(t *testing.T) *lambdaProcess {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // should the process hang
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), childVariable+"=1", "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(server.URL, "http://"))
+	cmd.Env = append(os.Environ(), childVariable+"=1", "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(server.URL, "http://"),
+		"GORACE=atexit_sleep_ms=0") // or a process that exits too early would live long enough to pass
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -251,4 +253,41 @@ func TestServeUntilItsContextEnds(t *testing.T) {
 		t.Errorf("answer of the invocation in flight: %+v", a)
 	}
 	p.end("started <nil>", "holding", "drained", "stopped")
+}
+
+// The loop ends an invocation's context once it has sent the answer.
+func TestWaitForTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loop := &loopHandler{invoker: newTestInvoker(http.NotFoundHandler())}
+		begin := func() context.CancelFunc {
+			ctx, cancel := context.WithCancel(t.Context())
+			if _, err := loop.Invoke(ctx, encodeEvent(t, shellV2())); err != nil {
+				t.Fatal(err)
+			}
+			return cancel
+		}
+		waited := func() time.Duration {
+			start := time.Now()
+			loop.wait(400 * time.Millisecond)
+			return time.Since(start)
+		}
+		if d := waited(); d != 0 {
+			t.Errorf("waited %s for nothing", d)
+		}
+		for range 100 {
+			begin()()
+		}
+		first, second := begin(), begin()
+		if n := len(loop.open); n != 2 {
+			t.Errorf("%d invocations open, want 2", n)
+		}
+		if d := waited(); d != 400*time.Millisecond {
+			t.Errorf("waited %s for unfinished invocations, want 400ms", d)
+		}
+		time.AfterFunc(100*time.Millisecond, first)
+		time.AfterFunc(200*time.Millisecond, second)
+		if d := waited(); d != 200*time.Millisecond {
+			t.Errorf("waited %s, want until both were finished after 200ms", d)
+		}
+	})
 }

@@ -88,7 +88,8 @@ type outcome int
 const (
 	outstayed outcome = iota // it has not ended yet
 	returned
-	broke // panic or runtime.Goexit
+	exited // runtime.Goexit
+	panicked
 )
 
 // serve runs the handler for as long as there is time.
@@ -112,9 +113,14 @@ func (i *Invoker) serve(r *http.Request, d door, isHead bool, grace time.Duratio
 
 	var res response
 	switch how {
-	case broke:
+	case panicked:
 		w.take()
 		return internal.response(isHead)
+	case exited:
+		// It may have answered whole before it ended its goroutine.
+		if res = w.take(); !res.stands(isHead) {
+			return internal.response(isHead)
+		}
 	case returned:
 		res = w.finish()
 	case outstayed:
@@ -130,12 +136,17 @@ func (i *Invoker) serve(r *http.Request, d door, isHead bool, grace time.Duratio
 // run calls the handler on a goroutine of its own, so that neither a panic nor a
 // runtime.Goexit, which no recover stops, can end the runtime loop.
 func (i *Invoker) run(w http.ResponseWriter, r *http.Request, ended chan<- outcome) {
-	how := broke
+	how := exited
 	defer func() { ended <- how }()
 	defer func() {
-		if how == broke {
-			i.logBroken(r, recover())
+		if how == returned {
+			return
 		}
+		v := recover()
+		if v != nil {
+			how = panicked
+		}
+		i.logBroken(r, v)
 	}()
 	i.handler.ServeHTTP(w, r)
 	how = returned

@@ -56,7 +56,10 @@ func (c *running) Progress(done, total float64, message string) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ended || e.began && done <= e.last || !e.allow() {
+	if e.ended || e.began && done <= e.last {
+		return
+	}
+	if last := total > 0 && done >= total; !e.allow() && !last { // the end is told in any case
 		return
 	}
 	b := append([]byte(`{"jsonrpc":"2.0","method":"`), mcp.NotificationProgress...)

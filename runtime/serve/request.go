@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -139,7 +141,9 @@ func (q *request) readBody() *failure {
 		q.body, err = io.ReadAll(io.LimitReader(q.r.Body, int64(limit)+1))
 	}
 	if err != nil {
-		if q.r.Context().Err() != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			q.out.clientStays() // net/http ends the context as if it had left
+		} else if q.r.Context().Err() != nil {
 			return answered // nobody is left to read an answer
 		}
 		return &failure{status: http.StatusRequestTimeout, code: mcp.CodeInvalidRequest, reason: reasonIncompleteBody,

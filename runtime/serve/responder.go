@@ -37,6 +37,7 @@ type responder struct {
 	streaming bool
 	done      bool
 	failed    bool // the client cannot be written to
+	stays     bool // the client is there although the context says otherwise
 	alive     *time.Timer
 }
 
@@ -127,7 +128,14 @@ var (
 // gone reports whether the client has left; nothing more is then sent (H-21). A deadline
 // is no departure.
 func (p *responder) gone() bool {
-	return p.failed || errors.Is(p.r.Context().Err(), context.Canceled)
+	return p.failed || !p.stays && errors.Is(p.r.Context().Err(), context.Canceled)
+}
+
+// clientStays says that the end of the request's context is not the client's departure.
+func (p *responder) clientStays() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stays = true
 }
 
 // left is gone for callers that do not hold p.mu.
