@@ -45,7 +45,6 @@ var arrows = []arrow{
 	{"examples/...", []string{"", "mcp", "runtime/serve", "runtime/awskit"}, nil, "what a user's program would import"},
 	{"conformance/...", []string{"", "mcp", "runtime/host", "runtime/serve", "runtime/awskit", "runtime/lambdahost", "conformance/fixture", "thawtest"}, []string{"go.yaml.in/yaml/v3", jsonLibrary},
 		"the black box and its driver use what users use"},
-	{"internal/demo", []string{"mcp"}, nil, "the demo is a client: it knows the wire and no server"},
 }
 
 type listed struct {

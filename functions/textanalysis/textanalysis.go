@@ -42,7 +42,7 @@ func New() *thaw.Tool {
 	lexicon := sync.OnceValues(loadLexicon)
 	return thaw.NewTool("text_analysis",
 		"Tell the sentiment of an English text (positive, negative, neutral or mixed), how clear it is, and count words and sentences. Made for opinions in plain words; does not understand irony.",
-		func(_ context.Context, in In) (Out, error) {
+		func(ctx context.Context, in In) (Out, error) {
 			if !isEnglish(in.Language) {
 				return Out{}, thaw.Errorf("language %q is not supported; leave it out or give %q for English", in.Language, "en")
 			}
@@ -54,7 +54,7 @@ func New() *thaw.Tool {
 			if err != nil {
 				return Out{}, err
 			}
-			out := l.judge(sentences)
+			out := l.judge(ctx, sentences)
 			out.Words, out.Sentences = countWords(sentences), len(sentences)
 			return out, nil
 		},
@@ -77,10 +77,11 @@ const (
 // judge averages over sentences, because the compound was made for single ones: over the
 // sum of a long text it runs to 1 or -1, however mild the text is. Sentences that express
 // nothing are left out, or the facts around an opinion would water it down.
-func (l *lexicon) judge(sentences []string) Out {
+func (l *lexicon) judge(ctx context.Context, sentences []string) Out {
 	var sum weights
 	expressive := 0.0
-	for _, sentence := range sentences {
+	for i, sentence := range sentences {
+		thaw.Progress(ctx, float64(i+1), float64(len(sentences)), "sentences")
 		if w := l.weigh(sentence); w != (weights{}) {
 			expressive++
 			sum.positive += w.positive
