@@ -187,3 +187,24 @@ func TestRun(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A host without a socket has no banner, and is picked by its own sign.
+func TestRunOnAnotherHost(t *testing.T) {
+	ran := 0
+	log := &lockedBuffer{}
+	served := errors.New("served")
+	elsewhere := host.Host{Name: "elsewhere", Here: func(getenv func(string) string) bool { return getenv("ELSEWHERE") != "" }, Ephemeral: true,
+		Serve: func(_ context.Context, a host.App) error {
+			a.Started(nil)
+			a.Drain()
+			return served
+		}}
+	settings := []string{"ELSEWHERE", "1", "THAW_AUTH", "none", "THAW_STORE", "none", "THAW_STATE_KEY", "none"}
+	p := program{server: testServer(&ran), getenv: env(settings...), out: log, err: log, kits: []Kit{{Hosts: []host.Host{elsewhere}}}}
+	if err := p.serve(t.Context()); !errors.Is(err, served) {
+		t.Error(err)
+	}
+	if text := log.String(); !strings.Contains(text, `"level":"WARN","msg":"THAW_AUTH=none`) || strings.Contains(text, "serves MCP") {
+		t.Error(text)
+	}
+}

@@ -147,6 +147,9 @@ func (p *program) serve(ctx context.Context) error {
 
 // banner is one line: what runs, where, and how to reach it.
 func (p *program) banner(r *ready, a net.Addr) {
+	if a == nil {
+		return // a platform calls, nobody reads
+	}
 	url := "http://" + displayAddr(a) + r.handler.basePath + "/mcp"
 	fmt.Fprintf(p.err, "%s serves MCP at %s  (no auth, no task store, no state key)  try: npx @modelcontextprotocol/inspector --cli %s --transport http --method tools/list\n",
 		p.server.Name, url, url)
