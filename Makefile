@@ -44,7 +44,7 @@ conformance: ## the official MCP suite against the fixture server
 	@go run ./conformance/run
 
 e2e: ## foreign clients, emulators and differential tests (own module)
-	@cd e2e && go test ./...
+	@cd e2e && go test -count=1 ./...
 
 bench: ## one line a budget: ratio NAME VALUE budget BUDGET
 	@cd e2e && go run ./bench

@@ -1,0 +1,10 @@
+// Command lambda1 serves one tool with thaw on Lambda.
+package main
+
+import (
+	"github.com/thaw-mcp/thaw/e2e/bench/thawserver"
+	"github.com/thaw-mcp/thaw/runtime/awskit"
+	"github.com/thaw-mcp/thaw/runtime/serve"
+)
+
+func main() { serve.Main(thawserver.One(), awskit.Kit()) }

@@ -1,0 +1,51 @@
+package clients
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/thaw-mcp/thaw/e2e/internal/emulator"
+	"github.com/thaw-mcp/thaw/e2e/internal/fixture"
+	"github.com/thaw-mcp/thaw/e2e/internal/front"
+	"github.com/thaw-mcp/thaw/e2e/internal/npm"
+	"github.com/thaw-mcp/thaw/e2e/internal/wire"
+)
+
+// TestClients: each client does everything it can, against each way to host the server.
+func TestClients(t *testing.T) {
+	schema, err := wire.LoadSchema(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages, err := npm.Install(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := fixture.Build(t)
+	function := emulator.Start(t, program, "THAW_AUTH=none", "THAW_STORE=none", "THAW_STATE_KEY=none")
+	hosts := []struct {
+		name      string
+		handler   http.Handler
+		streaming bool // notifications arrive
+	}{
+		{"local", forward(t, fixture.Serve(t, program)), true},
+		{"API Gateway", front.HTTPAPI(function.Invoke), false},
+		{"Function URL", front.FunctionURL(function.Invoke), false},
+	}
+	clients := []struct {
+		name string
+		run  func(t *testing.T, endpoint string) *report
+	}{
+		{"go-sdk", goClient},
+		{"typescript", func(t *testing.T, endpoint string) *report { return typescriptClient(t, packages, endpoint) }},
+	}
+	for _, h := range hosts {
+		for _, c := range clients {
+			t.Run(h.name+"/"+c.name, func(t *testing.T) {
+				r, endpoint := record(t, h.handler)
+				c.run(t, endpoint).check(t, h.streaming)
+				r.check(t, schema)
+			})
+		}
+	}
+}
