@@ -19,12 +19,12 @@ const runtimeAPI = "AWS_LAMBDA_RUNTIME_API"
 // Host is AWS Lambda. All its facts are false: no process between requests, no
 // streaming, and the world can connect.
 //
-// Its Serve runs Lambda's runtime loop until ctx ends or the platform sends SIGTERM,
-// which it does only to functions that register an extension, as Serve does. Then it
-// drains the app once and returns nil when the invocations in flight have been
-// answered, or after 400 ms: the platform kills the process 500 ms after the signal.
-// If the Runtime API itself fails, the loop ends the process with status 1, as the
-// platform expects; it takes one Serve per process.
+// Its Serve runs Lambda's runtime loop until ctx ends. Then it drains the app once and
+// returns nil when the invocations in flight have been answered, or after 400 ms. The
+// platform sends no SIGTERM before it ends a function unless the function registers an
+// extension, which costs every cold start a round trip; nothing here lives between
+// invocations that would need the signal. If the Runtime API itself fails, the loop ends
+// the process with status 1, as the platform expects; it takes one Serve per process.
 func Host() host.Host {
 	return host.Host{
 		Name:      "lambda",
@@ -44,16 +44,10 @@ func serve(ctx context.Context, a host.App) error {
 	if a.Started != nil {
 		a.Started(nil)
 	}
-	stop := make(chan struct{})
 	loop := &loopHandler{invoker: NewInvoker(a.HTTP)}
-	go lambda.StartWithOptions(loop,
-		lambda.WithContext(context.WithoutCancel(ctx)), // invocations in flight get their own time, below
-		lambda.WithEnableSIGTERM(sync.OnceFunc(func() { close(stop) })),
-	)
-	select {
-	case <-ctx.Done():
-	case <-stop:
-	}
+	// Invocations in flight get their own time, below.
+	go lambda.StartWithOptions(loop, lambda.WithContext(context.WithoutCancel(ctx)))
+	<-ctx.Done()
 	if a.Drain != nil {
 		a.Drain()
 	}

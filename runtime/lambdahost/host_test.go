@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path"
 	"slices"
 	"strconv"
@@ -62,7 +63,7 @@ func TestMain(m *testing.M) {
 
 // function is a program that main would be: it tells what happens to it on stdout.
 func function() int {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
 	drained := make(chan struct{})
 	mux := http.NewServeMux()
@@ -76,16 +77,16 @@ func function() int {
 		w.Header().Set("X-Request-Id", lc.AwsRequestID)
 		_, _ = io.Copy(w, r.Body)
 	})
-	hold := func(w http.ResponseWriter, r *http.Request) {
-		fmt.Println("holding")
-		<-drained
-		fmt.Fprintf(w, "held, context %v", r.Context().Err())
+	hold := func(then func()) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			fmt.Println("holding")
+			then()
+			<-drained
+			fmt.Fprintf(w, "held, context %v", r.Context().Err())
+		}
 	}
-	mux.HandleFunc("POST /hold", hold)
-	mux.HandleFunc("POST /cancel", func(w http.ResponseWriter, r *http.Request) {
-		cancel()
-		hold(w, r)
-	})
+	mux.HandleFunc("POST /hold", hold(func() {}))
+	mux.HandleFunc("POST /cancel", hold(cancel))
 	err := Host().Serve(ctx, host.App{
 		HTTP:    mux,
 		Started: func(a net.Addr) { fmt.Println("started", a) },
@@ -105,11 +106,10 @@ type result struct {
 	body     []byte
 }
 
-// fakeRuntime is the Runtime API and the Extensions API of Lambda.
+// fakeRuntime is the Runtime API of Lambda.
 type fakeRuntime struct {
-	events     chan []byte
-	results    chan result
-	registered chan string
+	events  chan []byte
+	results chan result
 }
 
 func (f *fakeRuntime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -131,11 +131,6 @@ func (f *fakeRuntime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(http.StatusAccepted)
 		f.results <- result{id: path.Base(path.Dir(p)), verb: path.Base(p), body: body}
-	case p == "/2020-01-01/extension/register":
-		w.Header().Set("Lambda-Extension-Identifier", "e-1")
-		f.registered <- r.Header.Get("Lambda-Extension-Name")
-	case p == "/2020-01-01/extension/event/next":
-		<-r.Context().Done()
 	default:
 		http.NotFound(w, r)
 	}
@@ -152,7 +147,7 @@ type lambdaProcess struct {
 
 func startFunction(t *testing.T) *lambdaProcess {
 	t.Helper()
-	f := &fakeRuntime{events: make(chan []byte, 1), results: make(chan result, 1), registered: make(chan string, 1)}
+	f := &fakeRuntime{events: make(chan []byte, 1), results: make(chan result, 1)}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // should the process hang
@@ -211,10 +206,6 @@ func (p *lambdaProcess) result() result {
 
 func TestServe(t *testing.T) {
 	p := startFunction(t)
-	if name := <-p.registered; name == "" {
-		t.Error("registered without a name")
-	}
-
 	event := encodeEvent(t, overlay(shellV2(), map[string]any{"rawPath": "/echo", "body": "hello"}))
 	p.events <- event
 	got := p.result()
