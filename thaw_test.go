@@ -171,7 +171,6 @@ func TestOutsideACall(t *testing.T) {
 	if thaw.Logger(ctx) == nil || thaw.CallInfoFrom(ctx).ID != "" {
 		t.Error("not harmless")
 	}
-	//lint:ignore SA1019 deprecated by the protocol, and served until it is gone (D-03)
 	if thaw.ClientLogger(ctx) == nil {
 		t.Error("nil")
 	}

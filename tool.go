@@ -203,7 +203,7 @@ func checkName(name string) error {
 	}
 	for _, c := range []byte(name) {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.') {
-			return errors.New("a name has only the characters A-Z a-z 0-9 _ - .")
+			return errors.New("a name has only the characters A-Z a-z 0-9 . _ -")
 		}
 	}
 	return nil

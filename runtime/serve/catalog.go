@@ -63,7 +63,7 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		tools:         make(map[string]*tool, len(s.Tools)),
 		prompts:       make(map[string]*prompt, len(s.Prompts)),
 		resources:     make(map[string]*resource, len(s.Resources)),
-		clientLogging: s.ClientLogging,
+		clientLogging: clientLogging(&s),
 		meta:          []byte("}"),
 	}
 	if !s.OmitServerInfo {
@@ -164,6 +164,13 @@ func (h *Handler) rateOf(d *declared.Tool) *rateLimit {
 	return newRateLimit(d.PerMinute, d.Burst)
 }
 
+// clientLogging reads a switch that is deprecated by the protocol and served until it is
+// gone (D-03).
+func clientLogging(s *thaw.Server) bool {
+	//lint:ignore SA1019 see above
+	return s.ClientLogging
+}
+
 // capabilitiesOf advertises exactly what answers (V-09). Changes are told only where a
 // process lives on and can stream (L-15).
 func (h *Handler) capabilitiesOf(s *thaw.Server) mcp.ServerCapabilities {
@@ -188,7 +195,7 @@ func (h *Handler) capabilitiesOf(s *thaw.Server) mcp.ServerCapabilities {
 	if completes {
 		c.Completions = &struct{}{}
 	}
-	if s.ClientLogging {
+	if clientLogging(s) {
 		c.Logging = &struct{}{}
 	}
 	return c

@@ -109,7 +109,7 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	if err := h.load(s); err != nil {
 		return nil, err
 	}
-	if s.ClientLogging {
+	if clientLogging(&s) {
 		h.logger.Warn("ClientLogging is deprecated by the protocol (SEP-2577), earliest removal 2027-07-28") // D-04
 	}
 	return h, nil

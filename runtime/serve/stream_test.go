@@ -21,6 +21,7 @@ import (
 
 // steps reports progress 1, 2, 2, 3 and writes log lines of two levels.
 func steps() thaw.Server {
+	//lint:ignore SA1019 deprecated by the protocol, and served until it is gone (D-03)
 	return thaw.Server{ClientLogging: true, Tools: []*thaw.Tool{tool1(func(ctx context.Context) (any, error) {
 		for _, n := range []float64{1, 2, 2, 1.5, 3} {
 			thaw.Progress(ctx, n, 3, "step")
