@@ -151,7 +151,7 @@ func (p *program) banner(r *ready, a net.Addr) {
 		return // a platform calls, nobody reads
 	}
 	url := "http://" + displayAddr(a) + r.handler.basePath + "/mcp"
-	fmt.Fprintf(p.err, "%s serves MCP at %s  (no auth, no task store, no state key)  try: npx @modelcontextprotocol/inspector --cli %s --transport http --method tools/list\n",
+	fmt.Fprintf(p.err, "%s serves MCP at %s  (no auth, no task store, no state key)  try: npx @modelcontextprotocol/inspector --cli %s --protocol-era modern --method tools/list\n",
 		p.server.Name, url, url)
 }
 
