@@ -10,7 +10,8 @@ import (
 // What a handler's error becomes, through wrapping and errors.Join:
 //
 //   - *mcp.Error: that JSON-RPC error, as it stands;
-//   - ErrUnsupported: error -32021 with the capabilities needed;
+//   - *UnsupportedError: error -32021 with the capabilities needed; ErrUnsupported alone
+//     is a lack of the deployment and masked as error -32603;
 //   - ErrNotFound, from a resource: error -32602 with its URI;
 //   - Errorf: in a tool a result with isError and this text, which the model reads;
 //     elsewhere error -32603 with this text;
@@ -18,6 +19,9 @@ import (
 //     (reference XXXX)", the operator's log has the text under that reference.
 //
 // Only an Errorf's own text is ever sent; what it is wrapped in is for the log.
+//
+// NewTool, NewPrompt and NewResource hand errors on as they are; what becomes of them is
+// decided in one place, when the call ends.
 var (
 	// ErrUnsupported matches every *UnsupportedError.
 	ErrUnsupported = errors.New("thaw: the client lacks a capability")

@@ -3,7 +3,9 @@ package thaw
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/thaw-mcp/thaw/internal/declared"
@@ -53,7 +55,7 @@ func NewPrompt[In any](name, description string, fn func(context.Context, In) ([
 		fail("%v", err)
 	}
 	d := declared.Prompt{
-		Definition: mcp.Prompt{Name: name, Title: o.Title, Description: description, Icons: o.Icons, Meta: o.Meta},
+		Definition: mcp.Prompt{Name: name, Title: o.Title, Description: description, Icons: slices.Clone(o.Icons), Meta: maps.Clone(o.Meta)},
 		Get: func(ctx context.Context, args map[string]string) ([]mcp.PromptMessage, error) {
 			return fn(ctx, fillStrings[In](fields, args))
 		},
@@ -86,7 +88,7 @@ func stringFields(t reflect.Type) ([]stringField, error) {
 	var fields []stringField
 	for _, f := range reflect.VisibleFields(t) {
 		tag, _ := f.Tag.Lookup("json")
-		if f.Anonymous && tag == "" {
+		if f.Anonymous && tag == "" && f.Type.Kind() == reflect.Struct {
 			continue // its own fields are visible too
 		}
 		if !f.IsExported() || tag == "-" {
@@ -98,6 +100,9 @@ func stringFields(t reflect.Type) ([]stringField, error) {
 		name, options, _ := strings.Cut(tag, ",")
 		if name == "" {
 			name = f.Name
+		}
+		if slices.ContainsFunc(fields, func(other stringField) bool { return other.name == name }) {
+			return nil, fmt.Errorf("two fields have the name %q", name)
 		}
 		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
 		fields = append(fields, stringField{name, f.Tag.Get("jsonschema"), !optional, f.Index})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -61,8 +62,8 @@ func NewResource(uri, name string, fn func(context.Context) ([]mcp.ResourceConte
 	}
 	return &Resource{declared.Resource{
 		Definition: mcp.Resource{
-			URI: uri, Name: name, Title: o.Title, Description: o.Description, Icons: o.Icons,
-			MIMEType: o.MIMEType, Size: o.Size, Annotations: o.Annotations, Meta: o.Meta,
+			URI: uri, Name: name, Title: o.Title, Description: o.Description, Icons: slices.Clone(o.Icons),
+			MIMEType: o.MIMEType, Size: o.Size, Annotations: o.Annotations, Meta: maps.Clone(o.Meta),
 		},
 		Read:  fn,
 		Hints: declared.Hints{TTL: max(o.TTL, 0), Public: o.Public},
@@ -131,8 +132,8 @@ func NewResourceTemplate[In any](uriTemplate, name string, fn func(context.Conte
 	}
 	return &ResourceTemplate{declared.Template{
 		Definition: mcp.ResourceTemplate{
-			URITemplate: uriTemplate, Name: name, Title: o.Title, Description: o.Description, Icons: o.Icons,
-			MIMEType: o.MIMEType, Annotations: o.Annotations, Meta: o.Meta,
+			URITemplate: uriTemplate, Name: name, Title: o.Title, Description: o.Description, Icons: slices.Clone(o.Icons),
+			MIMEType: o.MIMEType, Annotations: o.Annotations, Meta: maps.Clone(o.Meta),
 		},
 		Match: matcher(template),
 		Read: func(ctx context.Context, values map[string]string) ([]mcp.ResourceContents, error) {

@@ -35,6 +35,9 @@ func order(_ context.Context, in orderIn) (orderOut, error) {
 	return orderOut{Line: fmt.Sprintf("%d %s %s", in.Count, in.Size, in.Item)}, nil
 }
 
+// Embedded is embedded in prompt arguments.
+type Embedded struct{ A string }
+
 func noArgs(context.Context, struct{}) (string, error) { return "", nil }
 
 func TestTypedTool(t *testing.T) {
@@ -109,6 +112,9 @@ func TestRegistrationPanics(t *testing.T) {
 		"prompt, completion of what it lacks": {func() {
 			thaw.NewPrompt("p", "", messages, &thaw.PromptOptions{Complete: map[string]thaw.CompleteFunc{"x": func(context.Context, string, map[string]string) ([]string, error) { return nil, nil }}})
 		}, []string{`"x"`}},
+		"prompt with an embedded pointer": {func() {
+			thaw.NewPrompt("p", "", func(context.Context, struct{ *Embedded }) ([]mcp.PromptMessage, error) { return nil, nil }, nil)
+		}, []string{`prompt "p"`, "Embedded"}},
 		"resource without scheme": {func() { thaw.NewResource("a/b", "n", contents, nil) }, []string{`resource "a/b"`, "absolute"}},
 		"resource beyond ASCII":   {func() { thaw.NewResource("docs://測試", "n", contents, nil) }, []string{"RFC 3986"}},
 		"resource without name":   {func() { thaw.NewResource("a:b", "", contents, nil) }, []string{"name"}},

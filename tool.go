@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,12 +42,13 @@ type ToolOptions struct {
 	OutputSchema json.RawMessage
 	// Timeout bounds one run; 0 is what the host gives. The handler's ctx ends then.
 	Timeout time.Duration
-	// Rate limits calls per caller, in this process; nil is none (F-18).
+	// Rate limits calls; nil is none (F-18).
 	Rate *Rate
 	Meta map[string]any // _meta of the tool's definition
 }
 
-// Rate is a token bucket. Burst 0 is PerMinute.
+// Rate is a token bucket for each caller, in this process. Anonymous callers share one.
+// Burst 0 is PerMinute.
 type Rate struct{ PerMinute, Burst int }
 
 // NewTool makes a tool of a function. Schemas come from In and Out and their tags.
@@ -166,6 +169,7 @@ func finish(name, description string, d declared.Tool, input, output func() json
 		d.Output = sync.OnceValues(func() (schema.Validator, error) { return schema.Compile(out) })
 		d.OutputAlways = d.Output
 	}
+	o.Icons, o.Meta = slices.Clone(o.Icons), maps.Clone(o.Meta)
 	d.Name, d.Timeout = name, o.Timeout
 	d.Definition = sync.OnceValue(func() mcp.Tool {
 		return mcp.Tool{

@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 )
@@ -29,6 +31,15 @@ func (c ClientCapabilities) MarshalJSON() ([]byte, error) {
 		return []byte("{}"), nil
 	}
 	return c.Raw, nil
+}
+
+// UnmarshalJSON keeps the object as it stands.
+func (c *ClientCapabilities) UnmarshalJSON(b []byte) error {
+	if strictjson.Kind(strictjson.Trim(b)) != '{' {
+		return errors.New("capabilities are no object")
+	}
+	c.Raw = bytes.Clone(b)
+	return nil
 }
 
 // ServerCapabilities is what server/discover advertises (V-09, V-10).

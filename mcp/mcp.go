@@ -82,7 +82,7 @@ const (
 
 // Annotations are hints on a content block or a resource (F-37).
 type Annotations struct {
-	Audience     []Role  `json:"audience,omitempty"`
-	Priority     float64 `json:"priority,omitempty"`     // 0 to 1
-	LastModified string  `json:"lastModified,omitempty"` // ISO 8601
+	Audience     []Role   `json:"audience,omitempty"`
+	Priority     *float64 `json:"priority,omitempty"`     // 0 to 1; nil: not said
+	LastModified string   `json:"lastModified,omitempty"` // ISO 8601
 }

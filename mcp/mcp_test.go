@@ -8,7 +8,7 @@ import (
 
 // Blocks read back as they were written (F-12).
 func TestContentRoundTrip(t *testing.T) {
-	annotations := &Annotations{Audience: []Role{RoleUser}, Priority: 0.5, LastModified: "2026-01-02T03:04:05Z"}
+	annotations := &Annotations{Audience: []Role{RoleUser}, Priority: new(float64), LastModified: "2026-01-02T03:04:05Z"}
 	text := TextResource("a:b", "text/plain", "x")
 	for _, c := range []struct {
 		content Content
@@ -16,7 +16,7 @@ func TestContentRoundTrip(t *testing.T) {
 	}{
 		{&TextContent{Text: "a\"\u2028"}, `{"type":"text","text":"a\"\u2028"}`},
 		{&TextContent{Text: "", Annotations: annotations, Meta: map[string]any{"k": "v"}},
-			`{"type":"text","text":"","annotations":{"audience":["user"],"priority":0.5,"lastModified":"2026-01-02T03:04:05Z"},"_meta":{"k":"v"}}`},
+			`{"type":"text","text":"","annotations":{"audience":["user"],"priority":0,"lastModified":"2026-01-02T03:04:05Z"},"_meta":{"k":"v"}}`},
 		{&ImageContent{Data: []byte{0, 255}, MIMEType: "image/png"}, `{"type":"image","data":"AP8=","mimeType":"image/png"}`},
 		{&AudioContent{Data: []byte("RIFF"), MIMEType: "audio/wav"}, `{"type":"audio","data":"UklGRg==","mimeType":"audio/wav"}`},
 		{&ResourceLink{URI: "a:b", Name: "n", Size: 3}, `{"type":"resource_link","uri":"a:b","name":"n","size":3}`},
@@ -134,5 +134,12 @@ func TestClientCapabilities(t *testing.T) {
 	}
 	if b, _ := json.Marshal(ClientCapabilities{}); string(b) != "{}" {
 		t.Errorf("%s", b)
+	}
+	var back ClientCapabilities
+	if err := json.Unmarshal([]byte(`{"sampling":{}}`), &back); err != nil || !back.Has("sampling") {
+		t.Errorf("%s, %v", back.Raw, err)
+	}
+	if err := json.Unmarshal([]byte(`[]`), &back); err == nil {
+		t.Error("an array was taken for capabilities")
 	}
 }

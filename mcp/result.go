@@ -68,7 +68,7 @@ func (r *CallToolResult) AppendMembers(dst []byte) ([]byte, error) {
 }
 
 // MarshalJSON writes a complete result.
-func (r *CallToolResult) MarshalJSON() ([]byte, error) {
+func (r CallToolResult) MarshalJSON() ([]byte, error) {
 	dst, err := r.AppendMembers([]byte(`{"resultType":"complete",`))
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func UnmarshalContent(b []byte) (Content, error) {
 }
 
 // MarshalJSON writes the contents.
-func (c *ResourceContents) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil) }
+func (c ResourceContents) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil) }
 
 // UnmarshalJSON reads the contents.
 func (c *ResourceContents) UnmarshalJSON(b []byte) error {
@@ -162,7 +162,7 @@ func (c *ResourceContents) UnmarshalJSON(b []byte) error {
 }
 
 // MarshalJSON writes the message.
-func (m *PromptMessage) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil) }
+func (m PromptMessage) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil) }
 
 // UnmarshalJSON reads the message.
 func (m *PromptMessage) UnmarshalJSON(b []byte) error {

@@ -156,6 +156,10 @@ func (c *Call) checkOutput(tool *thaw.Tool, name string) {
 	if v == nil {
 		return
 	}
+	if c.result.StructuredContent == nil {
+		c.tb.Errorf("thawtest: the result of %s has no structured content, which its output schema promises", name)
+		return
+	}
 	if _, violations := v.Validate(c.result.StructuredContent); len(violations) > 0 {
 		for _, violation := range violations {
 			c.tb.Errorf("thawtest: the result of %s breaks its output schema: %s %s", name, violation.Path, violation.Message)

@@ -28,7 +28,8 @@ type App struct {
 
 // Facts are what a place can do. They decide what a server may advertise.
 type Facts struct {
-	// Resident: the process runs between requests and holds streams of its own.
+	// Resident: this one process runs between requests, so that what changes in it can be
+	// told to every client.
 	Resident bool
 	// Streaming: a response reaches the client while it is being written.
 	Streaming bool
@@ -47,6 +48,8 @@ type Host struct {
 	// Ephemeral: the place keeps no disk and no process, so settings that would
 	// default to something local have no default here.
 	Ephemeral bool
+	// Deadlines: the context of each request ends when the platform's time for it does.
+	Deadlines bool
 	// Serve runs a until ctx ends or the place gives up. It returns nil after an
 	// orderly stop.
 	Serve func(ctx context.Context, a App) error

@@ -36,7 +36,7 @@ func TestPick(t *testing.T) {
 		{"laptop, another name", env("THAW_ADDR", "box.example:80"), "local", Facts{Resident: true, Streaming: true}},
 		{"laptop, IPv6", env("THAW_ADDR", "[::1]:80"), "local", Facts{Resident: true, Streaming: true, Loopback: true}},
 		{"PORT alone is no Cloud Run", env("PORT", "9"), "local", Facts{Resident: true, Streaming: true, Loopback: true}},
-		{"Cloud Run", env("K_SERVICE", "x", "PORT", "9"), "cloudrun", Facts{Resident: true, Streaming: true}},
+		{"Cloud Run", env("K_SERVICE", "x", "PORT", "9"), "cloudrun", Facts{Streaming: true}},
 		{"a host of its own comes first", env("K_SERVICE", "x", "SPECIAL", "1"), "special", Facts{}},
 	} {
 		h := Pick(c.getenv, special)

@@ -37,7 +37,8 @@ func Local(getenv func(string) string) Host {
 	}
 }
 
-// CloudRun listens on all interfaces at PORT (8080 if unset) and drains on the
+// CloudRun is not resident: there are several instances, and each of them sleeps between
+// requests. It listens on all interfaces at PORT (8080 if unset) and drains on the
 // SIGTERM that ends an instance, within the 10 s that Cloud Run gives.
 func CloudRun(getenv func(string) string) Host {
 	port := getenv("PORT")
@@ -47,7 +48,7 @@ func CloudRun(getenv func(string) string) Host {
 	return Host{
 		Name:      "cloudrun",
 		Here:      func(getenv func(string) string) bool { return getenv("K_SERVICE") != "" },
-		Facts:     Facts{Resident: true, Streaming: true},
+		Facts:     Facts{Streaming: true},
 		Ephemeral: true,
 		Serve: func(ctx context.Context, a App) error {
 			b := usual

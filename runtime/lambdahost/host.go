@@ -30,6 +30,7 @@ func Host() host.Host {
 		Name:      "lambda",
 		Here:      func(getenv func(string) string) bool { return getenv(runtimeAPI) != "" },
 		Ephemeral: true,
+		Deadlines: true,
 		Serve:     serve,
 	}
 }

@@ -48,7 +48,7 @@ func BenchmarkCall(b *testing.B) {
 		thaw.NewTool("search", "Searches.", func(_ context.Context, in searchIn) (searchOut, error) {
 			return searchOut{Total: 2, Items: []searchHit{{1, in.Query, 0.9}, {2, in.Query + "!", 0.5}}}, nil
 		}, nil),
-	}}, &Options{Host: resident})
+	}}, &Options{Host: resident, Limits: Limits{RequestTimeout: defaultRequestTimeout}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -23,8 +23,8 @@ type catalog struct {
 
 	lists    [4]*list
 	discover func() ([]byte, error)
-	// meta is the end of every result: `,"_meta":{…serverInfo…}}`, or "}".
-	meta []byte
+	// metaEnd is the end of every result: `,"_meta":{…serverInfo…}}`, or "}".
+	metaEnd []byte
 	// serverInfo is the member alone, for results that have a _meta of their own.
 	serverInfo []byte
 
@@ -44,7 +44,6 @@ type prompt struct{ *declared.Prompt }
 
 // resource is a fixed resource, or a template.
 type resource struct {
-	name     string
 	fixed    *declared.Resource
 	template *declared.Template
 	hints    []byte // `,"ttlMs":0,"cacheScope":"private"`
@@ -64,7 +63,7 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		prompts:       make(map[string]*prompt, len(s.Prompts)),
 		resources:     make(map[string]*resource, len(s.Resources)),
 		clientLogging: clientLogging(&s),
-		meta:          []byte("}"),
+		metaEnd:       []byte("}"),
 	}
 	if !s.OmitServerInfo {
 		if s.Version == "" {
@@ -76,11 +75,14 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 			return nil, fmt.Errorf("serverInfo: %w", err)
 		}
 		c.serverInfo = append([]byte(`"`+mcp.MetaServerInfo+`":`), info...)
-		c.meta = append(append([]byte(`,"_meta":{`), c.serverInfo...), "}}"...)
+		c.metaEnd = append(append([]byte(`,"_meta":{`), c.serverInfo...), "}}"...)
 	}
 	if err := h.addTools(c, &s); err != nil {
 		return nil, err
 	}
+	// The lists are read again when they are first asked for, and the author's slices stay
+	// the author's.
+	s.Prompts, s.Resources, s.ResourceTemplates = slices.Clone(s.Prompts), slices.Clone(s.Resources), slices.Clone(s.ResourceTemplates)
 	var errs []error
 	for i, p := range s.Prompts {
 		if p == nil {
@@ -100,14 +102,19 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		if c.resources[d.Definition.URI] != nil {
 			errs = append(errs, fmt.Errorf("resource %q is declared twice", d.Definition.URI))
 		}
-		c.resources[d.Definition.URI] = &resource{name: d.Definition.Name, fixed: d, hints: hints(d.TTL, d.Public)}
+		c.resources[d.Definition.URI] = &resource{fixed: d, hints: hints(d.TTL, d.Public)}
 	}
 	for i, t := range s.ResourceTemplates {
 		if t == nil {
 			return nil, fmt.Errorf("resource template %d is nil", i)
 		}
 		d := t.Declared()
-		c.templates = append(c.templates, &resource{name: d.Definition.Name, template: d, hints: hints(d.TTL, d.Public)})
+		if slices.ContainsFunc(c.templates, func(r *resource) bool {
+			return r.template.Definition.URITemplate == d.Definition.URITemplate
+		}) {
+			errs = append(errs, fmt.Errorf("resource template %q is declared twice", d.Definition.URITemplate))
+		}
+		c.templates = append(c.templates, &resource{template: d, hints: hints(d.TTL, d.Public)})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -212,7 +219,7 @@ func (c *catalog) encodeDiscover(s *thaw.Server) ([]byte, error) {
 		return nil, err
 	}
 	b = append(b[:len(b)-1], listHints(s)...)
-	return append(b, c.meta...), nil
+	return append(b, c.metaEnd...), nil
 }
 
 // buildVersion is the version of the main module, for servers that state none.

@@ -91,7 +91,7 @@ func (p *program) toolsCommand(_ context.Context, args []string) error {
 			fmt.Fprintf(p.out, "%s\n", it.json)
 			continue
 		}
-		description, _ := stringOf(strictjson.Member(it.json, "description"))
+		description, _ := strictjson.String(strictjson.Member(it.json, "description"))
 		first, _, _ := strings.Cut(description, "\n")
 		fmt.Fprintf(p.out, "%-24s %s\n", it.name, first)
 	}
@@ -184,7 +184,7 @@ func (h *Handler) callTool(ctx context.Context, name string, arguments []byte) (
 	w := &memoryResponse{header: http.Header{}}
 	h.ServeHTTP(w, r)
 	if e := memberOf(w.body.Bytes(), "error"); e != nil {
-		text, _ := stringOf(memberOf(e, "message"))
+		text, _ := strictjson.String(memberOf(e, "message"))
 		return nil, errors.New(text)
 	}
 	return memberOf(w.body.Bytes(), "result"), nil

@@ -13,11 +13,11 @@ const maxCompletions = 100
 
 func checkCompleteParams(q *request) *failure {
 	p := &q.msg.params
-	if _, ok := stringOf(memberOf(p.ref, "type")); !ok {
+	if _, ok := strictjson.String(memberOf(p.ref, "type")); !ok {
 		return invalidParams(reasonInvalidParams, "Invalid params: ref must be an object with a type")
 	}
-	_, name := stringOf(memberOf(p.argument, "name"))
-	_, value := stringOf(memberOf(p.argument, "value"))
+	_, name := strictjson.String(memberOf(p.argument, "name"))
+	_, value := strictjson.String(memberOf(p.argument, "value"))
 	if !name || !value {
 		return invalidParams(reasonInvalidParams, "Invalid params: argument must be an object with name and value, both strings")
 	}
@@ -31,8 +31,8 @@ func checkCompleteParams(q *request) *failure {
 // prompt, template or argument that does not exist is an error (F-42).
 func serveComplete(q *request) {
 	p := &q.msg.params
-	argument, _ := stringOf(memberOf(p.argument, "name"))
-	prefix, _ := stringOf(memberOf(p.argument, "value"))
+	argument, _ := strictjson.String(memberOf(p.argument, "name"))
+	prefix, _ := strictjson.String(memberOf(p.argument, "value"))
 	name, complete, f := q.cat.completer(p.ref, argument)
 	if f != nil {
 		q.fail(f)
@@ -45,7 +45,7 @@ func serveComplete(q *request) {
 			return
 		}
 		for n, v := range strictjson.Members(args) {
-			text, ok := stringOf(v)
+			text, ok := strictjson.String(v)
 			if !ok {
 				q.fail(invalidParams(reasonInvalidParams, "Invalid params: context.arguments must be an object of strings"))
 				return
@@ -53,7 +53,7 @@ func serveComplete(q *request) {
 			known[string(n)] = text
 		}
 	}
-	q.handle("completion", name, 0, func(ctx context.Context, _ *running) ([]byte, error) {
+	q.handle("completion", name, 0, func(ctx context.Context, c *running) ([]byte, error) {
 		var values []string
 		if complete != nil {
 			var err error
@@ -66,7 +66,7 @@ func serveComplete(q *request) {
 		if more {
 			values = values[:maxCompletions]
 		}
-		b := []byte(`{"resultType":"complete","completion":{"values":[`)
+		b := append(c.beginResult(0), `"completion":{"values":[`...)
 		for i, v := range values {
 			if i > 0 {
 				b = append(b, ',')
@@ -74,7 +74,7 @@ func serveComplete(q *request) {
 			b = strictjson.AppendString(b, v)
 		}
 		b = append(b, fmt.Sprintf(`],"total":%d,"hasMore":%t}`, total, more)...)
-		return q.appendMeta(b, nil)
+		return c.endResult(b, nil)
 	})
 }
 
@@ -84,9 +84,9 @@ func (c *catalog) completer(ref []byte, argument string) (string, declared.Compl
 	unknown := func(what string) *failure {
 		return invalidParams(reasonUnknownReference, "Invalid params: "+what)
 	}
-	switch kind, _ := stringOf(memberOf(ref, "type")); kind {
+	switch kind, _ := strictjson.String(memberOf(ref, "type")); kind {
 	case "ref/prompt":
-		name, _ := stringOf(memberOf(ref, "name"))
+		name, _ := strictjson.String(memberOf(ref, "name"))
 		p := c.prompts[name]
 		if p == nil {
 			return "", nil, unknown("ref names no prompt of this server")
@@ -98,7 +98,7 @@ func (c *catalog) completer(ref []byte, argument string) (string, declared.Compl
 		}
 		return "", nil, unknown("the prompt has no such argument; its arguments are " + argumentNames(p.Definition.Arguments))
 	case "ref/resource":
-		uri, _ := stringOf(memberOf(ref, "uri"))
+		uri, _ := strictjson.String(memberOf(ref, "uri"))
 		for _, t := range c.templates {
 			if t.template.Definition.URITemplate == uri {
 				return uri, t.template.Complete[argument], nil

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -46,11 +47,12 @@ var settings = []setting{
 	{name: "THAW_STATE_KEY", allowed: "none", explicit: true, read: only("none")},
 	{name: "THAW_MCTP", allowed: "off", read: only("off")},
 	{name: "THAW_ROLE", allowed: "api or all", read: only("api", "all")},
-	{name: "THAW_MAX_BODY_BYTES", allowed: "a whole number above 0; default 4194304", read: count(func(o *Options, n int) { o.Limits.BodyBytes = n })},
-	{name: "THAW_MAX_JSON_DEPTH", allowed: "a whole number above 0; default 128", read: count(func(o *Options, n int) { o.Limits.JSONDepth = n })},
-	{name: "THAW_MAX_HEADER_BYTES", allowed: "a whole number above 0; default 32768", read: count(func(o *Options, n int) { o.Limits.HeaderBytes = n })},
-	{name: "THAW_PAGE_ITEMS", allowed: "a whole number above 0; default 1000", read: count(func(o *Options, n int) { o.Limits.PageItems = n })},
-	{name: "THAW_REQUEST_TIMEOUT", allowed: "a duration above 0 such as 30s or 5m; default 5m where the process is resident", read: func(o *Options, v string) error {
+	{name: "THAW_MAX_BODY_BYTES", allowed: "a whole number above 0; default 4194304", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.BodyBytes = n })},
+	{name: "THAW_MAX_JSON_DEPTH", allowed: "a whole number above 0; default 128", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.JSONDepth = n })},
+	{name: "THAW_MAX_HEADER_BYTES", allowed: "a whole number from 1 to 65536; default 32768", read: count(maxHeaderBytes, func(o *Options, n int) { o.Limits.HeaderBytes = n })},
+	{name: "THAW_PAGE_ITEMS", allowed: "a whole number above 0; default 1000", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.PageItems = n })},
+	{name: "THAW_MAX_STREAMS", allowed: "a whole number above 0; default 1000", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.Streams = n })},
+	{name: "THAW_REQUEST_TIMEOUT", allowed: "a duration above 0 such as 30s or 5m; default 5m, on Lambda what the function has", read: func(o *Options, v string) error {
 		d, err := time.ParseDuration(v)
 		if err == nil && d <= 0 {
 			err = fmt.Errorf("%s is not above 0", d)
@@ -59,6 +61,9 @@ var settings = []setting{
 		return err
 	}},
 }
+
+// maxHeaderBytes is what the plain host takes from net/http before a request gets here.
+const maxHeaderBytes = 64 << 10
 
 // defaultRequestTimeout holds where no platform bounds a request.
 const defaultRequestTimeout = 5 * time.Minute
@@ -75,7 +80,7 @@ func (e *BadSettingsError) Error() string {
 // name, what it said and what is allowed.
 func configure(getenv func(string) string, at host.Host) (*Options, []string) {
 	o := &Options{Host: at.Facts}
-	if at.Facts.Resident {
+	if !at.Deadlines {
 		o.Limits.RequestTimeout = defaultRequestTimeout
 	}
 	var problems []string
@@ -144,10 +149,10 @@ func only(values ...string) func(*Options, string) error {
 	}
 }
 
-func count(set func(*Options, int)) func(*Options, string) error {
+func count(most int, set func(*Options, int)) func(*Options, string) error {
 	return func(o *Options, value string) error {
 		n, err := strconv.Atoi(value)
-		if err != nil || n <= 0 {
+		if err != nil || n <= 0 || n > most {
 			return fmt.Errorf("no such number")
 		}
 		set(o, n)

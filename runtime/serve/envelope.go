@@ -54,7 +54,7 @@ func parse(body []byte, maxDepth int) (m message, notification bool, f *failure)
 	switch strictjson.Kind(body) {
 	case '{':
 	case '[':
-		return m, false, invalidRequest("the body is a batch; send one request or notification (H-06)")
+		return m, false, invalidRequest("the body is a batch; send one request or notification")
 	default:
 		return m, false, invalidRequest("the body is no JSON object")
 	}
@@ -81,9 +81,9 @@ func parse(body []byte, maxDepth int) (m message, notification bool, f *failure)
 	case string(version) != `"2.0"`:
 		return m, false, invalidRequest(`member "jsonrpc" must be "2.0"`)
 	case id != nil && m.id == nil:
-		return m, false, invalidRequest(`member "id" must be a string or an integer (B-03)`)
+		return m, false, invalidRequest(`member "id" must be a string or an integer`)
 	case method == nil && answer:
-		return m, false, invalidRequest("the body is a response; clients send requests and notifications only (B-20)")
+		return m, false, invalidRequest("the body is a response; clients send requests and notifications only")
 	case strictjson.Kind(method) != '"':
 		return m, false, invalidRequest(`member "method" must be a string`)
 	}
@@ -175,5 +175,10 @@ func escapeSeparators(value []byte) []byte {
 	return escaped
 }
 
-// stringOf is the text of a string member; ok is false if it is absent or no string.
-func stringOf(value []byte) (string, bool) { return strictjson.String(value) }
+// memberOf is a member of a value that may be no object; nil if there is none.
+func memberOf(value []byte, name string) []byte {
+	if strictjson.Kind(value) != '{' {
+		return nil
+	}
+	return strictjson.Member(value, name)
+}

@@ -27,6 +27,7 @@ type Limits struct {
 	HeaderBytes    int           // of a request's headers; 32 KiB
 	PageItems      int           // of a list; 1,000
 	PageBytes      int           // of a list; 1 MiB
+	Streams        int           // subscriptions/listen open at a time; 1,000
 	RequestTimeout time.Duration // of one request; 0: what the host gives
 }
 
@@ -50,6 +51,7 @@ type Handler struct {
 	catalog    atomic.Pointer[catalog]
 	hub        hub
 	host       host.Facts
+	local      bool // whoever reaches this server sits at this machine
 	publicURLs []*url.URL
 	origins    []string
 	basePath   string
@@ -62,13 +64,14 @@ type Handler struct {
 type limits struct {
 	body, depth, headers int
 	pageItems, pageBytes int
+	streams              int
 	request              time.Duration
 }
 
 // New makes a Handler. The error joins everything that is wrong with s and o. With
 // o.Host.Resident every schema is resolved now; elsewhere on first use, since most of
-// what a cold start resolves its first request does not touch. o may be nil and is
-// copied.
+// what a cold start resolves its first request does not touch. o may be nil; it and the
+// lists of s are copied.
 func New(s thaw.Server, o *Options) (*Handler, error) {
 	if o == nil {
 		o = &Options{}
@@ -86,6 +89,7 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 			headers:   orDefault(o.Limits.HeaderBytes, 32<<10),
 			pageItems: orDefault(o.Limits.PageItems, 1000),
 			pageBytes: orDefault(o.Limits.PageBytes, 1<<20),
+			streams:   orDefault(o.Limits.Streams, 1000),
 			request:   o.Limits.RequestTimeout,
 		},
 	}
@@ -106,9 +110,12 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 		u, _ := url.Parse(text) // checked above
 		h.publicURLs = append(h.publicURLs, u)
 	}
-	if err := h.load(s); err != nil {
+	h.local = h.host.Loopback && len(h.publicURLs) == 0
+	c, err := h.compile(s)
+	if err != nil {
 		return nil, err
 	}
+	h.catalog.Store(c)
 	if clientLogging(&s) {
 		h.logger.Warn("ClientLogging is deprecated by the protocol (SEP-2577), earliest removal 2027-07-28") // D-04
 	}
@@ -122,25 +129,15 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// load compiles s and makes it the catalogue of requests that begin from now on.
-func (h *Handler) load(s thaw.Server) error {
-	c, err := h.compile(s)
-	if err != nil {
-		return err
-	}
-	h.catalog.Store(c)
-	return nil
-}
-
 // Replace swaps the catalogue atomically and notifies listeners of the lists that
 // differ (F-19). Requests under way keep the one they began with. On an error nothing
 // has changed.
 func (h *Handler) Replace(s thaw.Server) error {
-	before := h.catalog.Load()
-	if err := h.load(s); err != nil {
+	after, err := h.compile(s)
+	if err != nil {
 		return err
 	}
-	after := h.catalog.Load()
+	before := h.catalog.Swap(after)
 	for kind := range listKinds {
 		if !before.lists[kind].same(after.lists[kind]) {
 			h.hub.listChanged(listKinds[kind].changed)

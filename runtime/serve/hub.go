@@ -14,7 +14,7 @@ type hub struct {
 }
 
 // listener is one subscriptions/listen stream. What happens while it is busy writing is
-// kept as a set, so a slow client costs no memory and no change is lost.
+// kept as a set, so a slow client costs little memory and no change is lost.
 type listener struct {
 	lists map[string]bool // notification methods asked for
 	uris  []string
@@ -26,17 +26,23 @@ type listener struct {
 	wake    chan struct{} // capacity 1
 }
 
-func (h *hub) add(l *listener) {
+// add takes a listener in, unless there are limit of them. One that comes while the hub
+// drains is closed at once.
+func (h *hub) add(l *listener, limit int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.draining {
 		l.close()
-		return
+		return true
+	}
+	if len(h.listeners) >= limit {
+		return false
 	}
 	if h.listeners == nil {
 		h.listeners = map[*listener]struct{}{}
 	}
 	h.listeners[l] = struct{}{}
+	return true
 }
 
 func (h *hub) remove(l *listener) {
@@ -56,15 +62,15 @@ func (h *hub) each(f func(*listener)) {
 func (h *hub) listChanged(notification string) {
 	h.each(func(l *listener) {
 		if l.lists[notification] {
-			l.put(&l.changed, notification)
+			l.put(&l.changed, notification, notification)
 		}
 	})
 }
 
 func (h *hub) resourceUpdated(uri string) {
 	h.each(func(l *listener) {
-		if slices.ContainsFunc(l.uris, func(asked string) bool { return below(uri, asked) }) {
-			l.put(&l.updated, uri)
+		if i := slices.IndexFunc(l.uris, func(asked string) bool { return below(uri, asked) }); i >= 0 {
+			l.put(&l.updated, uri, l.uris[i])
 		}
 	})
 }
@@ -84,8 +90,15 @@ func (h *hub) drain() {
 	}
 }
 
-func (l *listener) put(set *[]string, what string) {
+// maxPending bounds a set. Beyond it a change of a sub-resource is told as one of what the
+// client subscribed to, which are few.
+const maxPending = 100
+
+func (l *listener) put(set *[]string, what, instead string) {
 	l.mu.Lock()
+	if len(*set) >= maxPending {
+		what = instead
+	}
 	if !slices.Contains(*set, what) {
 		*set = append(*set, what)
 	}

@@ -1,8 +1,10 @@
 package serve
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
@@ -20,7 +22,7 @@ func servesListen(c *catalog) bool {
 func checkListenParams(q *request) *failure {
 	filter := q.msg.params.filter
 	if strictjson.Kind(filter) != '{' {
-		return invalidParams(reasonInvalidParams, "Invalid params: notifications must be an object (L-02)")
+		return invalidParams(reasonInvalidParams, "Invalid params: notifications must be an object")
 	}
 	for name, value := range strictjson.Members(filter) {
 		switch string(name) {
@@ -53,7 +55,14 @@ func checkListenParams(q *request) *failure {
 func serveListen(q *request) {
 	l := &listener{lists: map[string]bool{}, wake: make(chan struct{}, 1)}
 	agreed := l.agree(&q.cat.capabilities, q.msg.params.filter)
-	q.h.hub.add(l)
+	if !q.h.hub.add(l, q.h.limits.streams) {
+		f := internal(reasonTooManyStreams, "Too many streams: try again later")
+		f.status, f.retryAfter = http.StatusServiceUnavailable, 5*time.Second
+		q.fail(f)
+		return
+	}
+	// The stream outlives the need for the body by hours.
+	q.body, q.msg = nil, message{id: bytes.Clone(q.msg.id)}
 	defer q.h.hub.remove(l)
 	defer q.out.stop()
 
@@ -81,7 +90,7 @@ func serveListen(q *request) {
 			}
 		}
 		if closed {
-			result := append([]byte(`{"resultType":"complete",`), meta...)
+			result := append([]byte(complete), meta...)
 			if q.cat.serverInfo != nil {
 				result = append(append(result, ','), q.cat.serverInfo...)
 			}
@@ -121,7 +130,7 @@ func (l *listener) agree(c *mcp.ServerCapabilities, filter []byte) []byte {
 	list("resourcesListChanged", mcp.NotificationResourcesChanged, c.Resources != nil && c.Resources.ListChanged)
 	if uris := strictjson.Member(filter, "resourceSubscriptions"); uris != nil && c.Resources != nil && c.Resources.Subscribe {
 		for raw := range strictjson.Elements(uris) {
-			uri, _ := stringOf(raw)
+			uri, _ := strictjson.String(raw)
 			l.uris = append(l.uris, uri)
 		}
 		add("resourceSubscriptions", uris)

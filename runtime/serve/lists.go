@@ -44,7 +44,7 @@ type item struct {
 }
 
 func (h *Handler) addLists(c *catalog, s *thaw.Server) {
-	end := append(listHints(s), c.meta...)
+	end := append(listHints(s), c.metaEnd...)
 	add := func(kind, n int, at func(i int) (string, any)) {
 		l := &list{member: listKinds[kind].member, end: end, maxItems: h.limits.pageItems, maxBytes: h.limits.pageBytes}
 		l.items = sync.OnceValues(func() ([]item, error) {
@@ -77,7 +77,7 @@ func (l *list) page(i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := append([]byte(`{"resultType":"complete","`), l.member...)
+	b := append([]byte(complete+`"`), l.member...)
 	b = append(b, `":[`...)
 	start := i
 	for ; i < len(items); i++ {
@@ -142,7 +142,7 @@ func serveList(kind int) func(*request) {
 		if q.msg.params.cursor == nil {
 			page, err = l.first()
 		} else {
-			cursor, _ := stringOf(q.msg.params.cursor)
+			cursor, _ := strictjson.String(q.msg.params.cursor)
 			i, ok := l.after(cursor)
 			if !ok {
 				q.fail(invalidParams(reasonInvalidCursor, "Invalid params: cursor is none that this list gave"))

@@ -38,8 +38,9 @@ func Main(s thaw.Server, kits ...Kit) {
 	os.Exit(p.main(ctx, os.Args[1:]))
 }
 
-// Run is Main without the process: it serves until ctx ends. Bad settings are a
-// *BadSettingsError.
+// Run is Main without the process: it serves until ctx ends. Bad settings, and faults in
+// what s declares, are a *BadSettingsError. It knows only the variables it asks for, so a
+// misspelt one goes unnoticed; Main finds it.
 func Run(ctx context.Context, s thaw.Server, getenv func(string) string, kits ...Kit) error {
 	p := program{server: s, kits: kits, getenv: getenv, out: io.Discard, err: os.Stderr}
 	return p.serve(ctx)
@@ -126,7 +127,7 @@ func (p *program) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !r.options.Host.Loopback {
+	if !r.handler.local {
 		r.options.Logger.Warn("THAW_AUTH=none: whoever reaches this server may call every tool")
 	}
 	if r.options.Ready != nil {

@@ -71,7 +71,7 @@ func checkName(h http.Header, body []byte, member string) *failure {
 	if !ok {
 		return headerMismatch("header %s is malformed", mcp.HeaderName)
 	}
-	if want, isString := stringOf(body); !isString || text != want {
+	if want, isString := strictjson.String(body); !isString || text != want {
 		return headerMismatch("header %s differs from params.%s", mcp.HeaderName, member)
 	}
 	return nil
@@ -92,13 +92,12 @@ func checkMirrored(h http.Header, bindings []binding, arguments []byte) *failure
 type binding struct {
 	header string // canonical, with the prefix
 	path   []string
-	kind   schema.Kind
 }
 
 func bindingsOf(headers []schema.Header) []binding {
 	var bs []binding
 	for _, h := range headers {
-		bs = append(bs, binding{http.CanonicalHeaderKey(mcp.HeaderParamPrefix + h.Name), h.Path, h.Kind})
+		bs = append(bs, binding{http.CanonicalHeaderKey(mcp.HeaderParamPrefix + h.Name), h.Path})
 	}
 	return bs
 }

@@ -1,11 +1,13 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -22,49 +24,38 @@ const (
 	notificationBurst      = 200
 )
 
+// emitter is what a call has told its client. running.mu guards it.
 type emitter struct {
-	c     *running
-	mu    sync.Mutex
-	last  float64 // progress reported
 	began bool
+	last  float64 // progress reported
 	limit *rate.Limiter
-	ended bool
 }
 
-func (e *emitter) init(c *running) { e.c = c }
-
-// end silences the emitter: nothing follows the response.
-func (e *emitter) end() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.ended = true
-}
-
-// allow takes a place under the rate limit. e.mu is held.
-func (e *emitter) allow() bool {
+// allow takes a place under the rate limit.
+func (e *emitter) allow(now time.Time) bool {
 	if e.limit == nil {
 		e.limit = rate.NewLimiter(notificationsPerSecond, notificationBurst)
 	}
-	return e.limit.AllowN(e.c.q.h.now(), 1)
+	return e.limit.AllowN(now, 1)
 }
 
 // Progress implements call.Call.
 func (c *running) Progress(done, total float64, message string) {
-	e, token := &c.emit, c.q.msg.meta.progressToken
-	if token == nil || !c.q.acceptsStream || !finite(done) || !finite(total) {
+	if c.meta.progressToken == nil || !c.acceptsStream || !finite(done) || !finite(total) {
 		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.ended || e.began && done <= e.last {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := &c.emit
+	if c.ended || e.began && done <= e.last {
 		return
 	}
-	if last := total > 0 && done >= total; !e.allow() && !last { // the end is told in any case
+	if last := total > 0 && done >= total; !e.allow(c.h.now()) && !last { // the end is told in any case
 		return
 	}
 	b := append([]byte(`{"jsonrpc":"2.0","method":"`), mcp.NotificationProgress...)
 	b = append(b, `","params":{"progressToken":`...)
-	b = append(b, escapeSeparators(token)...)
+	b = append(b, escapeSeparators(c.meta.progressToken)...)
 	b = append(b, `,"progress":`...)
 	b = strictjson.AppendFloat(b, done)
 	if total > 0 {
@@ -75,7 +66,7 @@ func (c *running) Progress(done, total float64, message string) {
 		b = append(b, `,"message":`...)
 		b = strictjson.AppendString(b, message)
 	}
-	if c.q.out.notify(append(b, "}}"...)) {
+	if c.out.notify(append(b, "}}"...)) {
 		e.began, e.last = true, done
 	}
 }
@@ -92,33 +83,54 @@ func knownLogLevel(level string) bool { return slices.Contains(logLevels, level)
 
 // ClientLogger implements call.Call.
 func (c *running) ClientLogger() *slog.Logger {
-	if !c.q.cat.clientLogging || c.q.msg.meta.logLevel == nil || !c.q.acceptsStream {
+	if !c.clientLogging || c.meta.logLevel == nil || !c.acceptsStream {
 		return slog.New(slog.DiscardHandler)
 	}
-	level, _ := stringOf(c.q.msg.meta.logLevel)
-	return slog.New(&clientLog{c: c, from: slogLevels[slices.Index(logLevels, level)]})
+	asked, _ := strictjson.String(c.meta.logLevel)
+	root := &clientLog{c: c}
+	return slog.New(clientHandler{root: root, Handler: slog.NewJSONHandler(&root.line, &slog.HandlerOptions{
+		Level: slogLevels[slices.Index(logLevels, asked)],
+		// Time and level are the notification's own business.
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})})
 }
 
-// clientLog is a slog.Handler that writes notifications/message.
+// clientLog sends what the standard library's JSON handler writes as notifications/message.
 type clientLog struct {
-	c     *running
-	from  slog.Level
-	group string
-	attrs []slog.Attr
+	c    *running
+	mu   sync.Mutex // from a line written to the line sent
+	line bytes.Buffer
 }
 
-func (l *clientLog) Enabled(_ context.Context, level slog.Level) bool { return level >= l.from }
+// clientHandler is the slog.Handler of a clientLog, with the attributes and groups of one
+// logger.
+type clientHandler struct {
+	slog.Handler
+	root *clientLog
+}
 
-func (l *clientLog) Handle(_ context.Context, r slog.Record) error {
-	data := map[string]any{"message": r.Message}
-	for _, a := range l.attrs {
-		data[a.Key] = a.Value.Resolve().Any()
+func (h clientHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return clientHandler{h.Handler.WithAttrs(attrs), h.root}
+}
+
+func (h clientHandler) WithGroup(name string) slog.Handler {
+	return clientHandler{h.Handler.WithGroup(name), h.root}
+}
+
+func (h clientHandler) Handle(ctx context.Context, r slog.Record) error {
+	l := h.root
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line.Reset()
+	if err := h.Handler.Handle(ctx, r); err != nil {
+		return err
 	}
-	r.Attrs(func(a slog.Attr) bool {
-		data[l.group+a.Key] = a.Value.Resolve().Any()
-		return true
-	})
-	raw, err := strictjson.Marshal(data)
+	data, err := strictjson.AppendCompact(nil, l.line.Bytes())
 	if err != nil {
 		return err
 	}
@@ -132,30 +144,11 @@ func (l *clientLog) Handle(_ context.Context, r slog.Record) error {
 	b = append(b, `","logger":`...)
 	b = strictjson.AppendString(b, l.c.name)
 	b = append(b, `,"data":`...)
-	b = append(b, raw...)
-	e := &l.c.emit
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.ended && e.allow() {
-		l.c.q.out.notify(append(b, "}}"...))
+	b = append(b, data...)
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	if !l.c.ended && l.c.emit.allow(l.c.h.now()) {
+		l.c.out.notify(append(b, "}}"...))
 	}
 	return nil
-}
-
-func (l *clientLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	next := *l
-	next.attrs = slices.Clone(l.attrs)
-	for _, a := range attrs {
-		next.attrs = append(next.attrs, slog.Attr{Key: l.group + a.Key, Value: a.Value})
-	}
-	return &next
-}
-
-func (l *clientLog) WithGroup(name string) slog.Handler {
-	if name == "" {
-		return l
-	}
-	next := *l
-	next.group += name + "."
-	return &next
 }

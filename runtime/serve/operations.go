@@ -9,8 +9,8 @@ import (
 type operation struct {
 	// served says whether the method's server capability is advertised (V-09).
 	served func(*catalog) bool
-	// mirrors is the member of params that Mcp-Name repeats; "": none (M-02, M-05).
-	mirrors string
+	// mirrors gives the member of params that Mcp-Name repeats; nil: none (M-02, M-05).
+	mirrors func(*params) (value []byte, member string)
 	// params judges the members that the method reads; nil: none.
 	params func(*request) *failure
 	// lookup finds what the request is about; nil: nothing.
@@ -26,15 +26,17 @@ func init() {
 	tools := func(c *catalog) bool { return c.capabilities.Tools != nil }
 	prompts := func(c *catalog) bool { return c.capabilities.Prompts != nil }
 	resources := func(c *catalog) bool { return c.capabilities.Resources != nil }
+	name := func(p *params) ([]byte, string) { return p.name, "name" }
+	uri := func(p *params) ([]byte, string) { return p.uri, "uri" }
 	operations = map[string]*operation{
 		mcp.MethodDiscover:              {served: always, run: serveDiscover},
 		mcp.MethodListTools:             {served: tools, params: checkCursor, run: serveList(listTools)},
-		mcp.MethodCallTool:              {served: tools, mirrors: "name", params: checkCallParams, lookup: lookupTool, run: serveTool},
+		mcp.MethodCallTool:              {served: tools, mirrors: name, params: checkCallParams, lookup: lookupTool, run: serveTool},
 		mcp.MethodListPrompts:           {served: prompts, params: checkCursor, run: serveList(listPrompts)},
-		mcp.MethodGetPrompt:             {served: prompts, mirrors: "name", params: checkCallParams, lookup: lookupPrompt, run: servePrompt},
+		mcp.MethodGetPrompt:             {served: prompts, mirrors: name, params: checkCallParams, lookup: lookupPrompt, run: servePrompt},
 		mcp.MethodListResources:         {served: resources, params: checkCursor, run: serveList(listResources)},
 		mcp.MethodListResourceTemplates: {served: resources, params: checkCursor, run: serveList(listTemplates)},
-		mcp.MethodReadResource:          {served: resources, mirrors: "uri", params: checkReadParams, run: serveRead},
+		mcp.MethodReadResource:          {served: resources, mirrors: uri, params: checkReadParams, run: serveRead},
 		mcp.MethodComplete: {served: func(c *catalog) bool { return c.capabilities.Completions != nil },
 			params: checkCompleteParams, run: serveComplete},
 		mcp.MethodListen: {served: servesListen, params: checkListenParams, run: serveListen},
@@ -83,7 +85,7 @@ func checkReadParams(q *request) *failure {
 }
 
 func lookupTool(q *request) *failure {
-	name, _ := stringOf(q.msg.params.name)
+	name, _ := strictjson.String(q.msg.params.name)
 	t := q.cat.tools[name]
 	if t == nil {
 		return invalidParams(reasonUnknownTool, "Unknown tool: tools/list names those there are")
@@ -93,7 +95,7 @@ func lookupTool(q *request) *failure {
 }
 
 func lookupPrompt(q *request) *failure {
-	name, _ := stringOf(q.msg.params.name)
+	name, _ := strictjson.String(q.msg.params.name)
 	p := q.cat.prompts[name]
 	if p == nil {
 		return invalidParams(reasonUnknownPrompt, "Unknown prompt: prompts/list names those there are")

@@ -37,10 +37,14 @@ func forbidden(reason, message string) *failure {
 	return &failure{status: http.StatusForbidden, code: mcp.CodeInvalidRequest, reason: reason, message: "Forbidden: " + message}
 }
 
-// preflight answers a browser's question before the request, for an origin that
-// checkOrigin let through.
-func preflight(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+// answerPreflight answers a browser's question before the request, for an origin that
+// checkOrigin let through. It comes without credentials, so it is answered before they are
+// asked for.
+func (q *request) answerPreflight() *failure {
+	if q.r.Method != http.MethodOptions {
+		return nil
+	}
+	r, h := q.r, q.w.Header()
 	h.Set("Allow", allowedVerbs)
 	if r.Header.Get("Origin") != "" {
 		h.Set("Access-Control-Allow-Methods", allowedVerbs)
@@ -51,7 +55,8 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 		}
 		h.Set("Access-Control-Max-Age", "7200")
 	}
-	w.WriteHeader(http.StatusNoContent)
+	q.w.WriteHeader(http.StatusNoContent)
+	return answered
 }
 
 // localName reports whether a Host header names this machine, or a public URL of it.

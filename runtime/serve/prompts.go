@@ -17,12 +17,12 @@ func servePrompt(q *request) {
 		q.fail(f)
 		return
 	}
-	q.handle("prompt", name, 0, func(ctx context.Context, _ *running) ([]byte, error) {
+	q.handle("prompt", name, 0, func(ctx context.Context, c *running) ([]byte, error) {
 		messages, err := p.Get(ctx, args)
 		if err != nil {
 			return nil, err
 		}
-		b := []byte(`{"resultType":"complete",`)
+		b := c.beginResult(0)
 		if p.Definition.Description != "" {
 			b = append(b, `"description":`...)
 			b = strictjson.AppendString(b, p.Definition.Description)
@@ -37,7 +37,7 @@ func servePrompt(q *request) {
 				return nil, fmt.Errorf("encode message %d: %w", i, err)
 			}
 		}
-		return q.appendMeta(append(b, ']'), nil)
+		return c.endResult(append(b, ']'), nil)
 	})
 }
 
@@ -46,7 +46,7 @@ func servePrompt(q *request) {
 func promptArguments(declared []mcp.PromptArgument, raw []byte) (map[string]string, *failure) {
 	args := map[string]string{}
 	for name, value := range strictjson.Members(raw) {
-		text, ok := stringOf(value)
+		text, ok := strictjson.String(value)
 		if !ok {
 			return nil, invalidParams(reasonInvalidArguments, fmt.Sprintf("Invalid params: argument %s must be a string", quoted(name)))
 		}

@@ -36,6 +36,7 @@ type request struct {
 // 4xx happens here, before the first byte of a stream.
 var checks = [...]func(*request) *failure{
 	(*request).checkOrigin,      // 1  Origin, and Host on a loopback bind
+	(*request).answerPreflight,  //    a browser asks before it sends credentials
 	(*request).checkHeaderSize,  // 2  size of the headers
 	(*request).checkVerb,        // 4  POST only
 	(*request).checkMedia,       //    Content-Type and Accept
@@ -96,12 +97,8 @@ func (q *request) checkHeaderSize() *failure {
 const allowedVerbs = "POST, OPTIONS"
 
 func (q *request) checkVerb() *failure {
-	switch q.r.Method {
-	case http.MethodPost:
+	if q.r.Method == http.MethodPost {
 		return nil
-	case http.MethodOptions:
-		preflight(q.w, q.r)
-		return answered
 	}
 	return &failure{status: http.StatusMethodNotAllowed, code: mcp.CodeInvalidRequest, reason: reasonMethodNotAllowed,
 		message: "Method not allowed: this endpoint takes POST", allow: allowedVerbs}
@@ -127,14 +124,17 @@ func (q *request) checkMedia() *failure {
 // readBody reads the body into one buffer of its own: handlers may keep their arguments.
 func (q *request) readBody() *failure {
 	limit := q.h.limits.body
-	tooLarge := &failure{status: http.StatusRequestEntityTooLarge, code: mcp.CodeInvalidRequest, reason: reasonBodyTooLarge,
-		message: "Body too large: allowed are " + strconv.Itoa(limit) + " bytes"}
+	tooLarge := func() *failure {
+		return &failure{status: http.StatusRequestEntityTooLarge, code: mcp.CodeInvalidRequest, reason: reasonBodyTooLarge,
+			message: "Body too large: allowed are " + strconv.Itoa(limit) + " bytes"}
+	}
 	length := q.r.ContentLength
 	if length > int64(limit) {
-		return tooLarge
+		return tooLarge()
 	}
 	var err error
-	if length >= 0 {
+	// A length that is only claimed buys no large buffer.
+	if 0 <= length && length <= socketBuffer {
 		q.body = make([]byte, length)
 		_, err = io.ReadFull(q.r.Body, q.body)
 	} else {
@@ -150,7 +150,7 @@ func (q *request) readBody() *failure {
 			message: "Request timeout: the body did not arrive whole"}
 	}
 	if len(q.body) > limit {
-		return tooLarge
+		return tooLarge()
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ var supportedVersions = []byte(`"supported":["` + mcp.Version + `"]`)
 
 func (q *request) checkVersion() *failure {
 	header, sent := q.r.Header[mcp.HeaderProtocolVersion][0], q.msg.meta.version
-	if version, _ := stringOf(sent); header != version {
+	if version, _ := strictjson.String(sent); header != version {
 		return headerMismatch("header %s differs from _meta", mcp.HeaderProtocolVersion)
 	}
 	if header != mcp.Version {
@@ -246,13 +246,11 @@ func (q *request) checkMethod() *failure {
 }
 
 func (q *request) checkNameLine() *failure {
-	switch q.op.mirrors {
-	case "name":
-		return checkName(q.r.Header, q.msg.params.name, "name")
-	case "uri":
-		return checkName(q.r.Header, q.msg.params.uri, "uri")
+	if q.op.mirrors == nil {
+		return nil
 	}
-	return nil
+	value, member := q.op.mirrors(&q.msg.params)
+	return checkName(q.r.Header, value, member)
 }
 
 func (q *request) checkParams() *failure {
@@ -272,7 +270,7 @@ func checkMetaValues(m *meta) *failure {
 		return invalidParams(reasonInvalidMeta, "Invalid params: _meta.progressToken must be a string or an integer")
 	}
 	if m.logLevel != nil {
-		if level, _ := stringOf(m.logLevel); !knownLogLevel(level) {
+		if level, _ := strictjson.String(m.logLevel); !knownLogLevel(level) {
 			return invalidParams(reasonInvalidMeta, "Invalid params: _meta log level must be one of "+strings.Join(logLevels, ", "))
 		}
 	}

@@ -5,18 +5,19 @@ import (
 	"fmt"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
 )
 
 // serveRead answers resources/read: a fixed resource first, then the templates in order.
 func serveRead(q *request) {
-	uri, _ := stringOf(q.msg.params.uri)
+	uri, _ := strictjson.String(q.msg.params.uri)
 	r, values := q.cat.find(uri)
 	if r == nil {
 		q.fail(notFound(uri))
 		return
 	}
-	q.handle("resource", uri, 0, func(ctx context.Context, _ *running) ([]byte, error) {
+	q.handle("resource", uri, 0, func(ctx context.Context, c *running) ([]byte, error) {
 		var contents []mcp.ResourceContents
 		var err error
 		var mimeType string
@@ -33,24 +34,24 @@ func serveRead(q *request) {
 		if len(contents) == 0 {
 			return nil, thaw.ErrNotFound // never a result without contents (F-33)
 		}
-		b := []byte(`{"resultType":"complete","contents":[`)
-		for i, c := range contents {
-			if c.URI == "" {
-				c.URI = uri
+		b := append(c.beginResult(0), `"contents":[`...)
+		for i, part := range contents {
+			if part.URI == "" {
+				part.URI = uri
 			}
-			if c.MIMEType == "" {
-				c.MIMEType = mimeType
+			if part.MIMEType == "" {
+				part.MIMEType = mimeType
 			}
 			if i > 0 {
 				b = append(b, ',')
 			}
-			if b, err = c.AppendJSON(b); err != nil {
+			if b, err = part.AppendJSON(b); err != nil {
 				return nil, fmt.Errorf("encode contents %d: %w", i, err)
 			}
 		}
 		b = append(b, ']')
 		b = append(b, r.hints...)
-		return q.appendMeta(b, nil)
+		return c.endResult(b, nil)
 	})
 }
 

@@ -18,21 +18,36 @@ import (
 	"github.com/thaw-mcp/thaw/mcp"
 )
 
-// running is one run of a handler: the author's view of it (call.Call) and what its end
-// becomes. It may outlive the request in the hands of a handler that kept its ctx.
+// running is one run of a handler: the author's view of it (call.Call), and the one place
+// where it ends. It may outlive the request in the hands of a handler that kept its ctx.
 type running struct {
-	q    *request
-	kind string // "tool", "prompt", "resource", "completion"
-	name string
-	id   func() string
-	emit emitter
+	h             *Handler
+	*catalog                 // what the call began with
+	out           *responder // where notifications and the answer go
+	requestID     []byte
+	meta          *meta
+	acceptsStream bool
+	kind          string // "tool", "prompt", "resource", "completion"
+	name          string
+	ctx           context.Context // the handler's
+
+	idOnce sync.Once
+	callID string
+
+	// mu makes the end one event: whoever ends the call first answers, while nobody else
+	// writes, and what comes later is dropped.
+	mu    sync.Mutex
+	ended bool
+	emit  emitter
 }
 
 // handle runs fn, the author's part of the request, under the deadline and out of reach
-// of its panics, and sends what it returns: the members of a result, or an error.
+// of its panics, and sends what it returns: a result, or an error.
 func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx context.Context, c *running) ([]byte, error)) {
-	c := &running{q: q, kind: kind, name: name, id: sync.OnceValue(newID)}
-	c.emit.init(c)
+	c := &running{
+		h: q.h, catalog: q.cat, out: &q.out, requestID: q.msg.id, meta: &q.msg.meta,
+		acceptsStream: q.acceptsStream, kind: kind, name: name,
+	}
 	ctx := withTrace(q.r.Context(), &q.msg.meta)
 	if limit := q.h.limits.request; limit > 0 && (timeout == 0 || limit < timeout) {
 		timeout = limit
@@ -43,57 +58,91 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 		defer cancel()
 	}
 	ctx = call.NewContext(ctx, c)
+	c.ctx = ctx
 	// A handler that does not look at its ctx must not cost the client its answer.
-	if _, bounded := ctx.Deadline(); bounded {
-		defer context.AfterFunc(ctx, func() {
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				c.end(nil, ctx.Err())
-				q.out.flush()
-			}
-		})()
+	if deadline, ok := ctx.Deadline(); ok {
+		defer time.AfterFunc(time.Until(deadline), c.overrun).Stop()
 	}
 	if !q.acceptsJSON && q.acceptsStream && q.out.canStream {
 		q.out.stream()
 	}
+
 	returned := false
 	defer func() {
-		if returned {
-			return
-		}
-		// recover is nil after runtime.Goexit, which ends this goroutine all the same:
-		// the answer has to leave now.
-		p := recover()
-		if p == nil {
-			q.out.announceClose()
-		}
-		c.panicked(p, debug.Stack())
-		if p == nil {
-			q.out.flush()
+		if !returned {
+			c.broke(recover(), debug.Stack())
 		}
 	}()
 	result, err := fn(ctx, c)
-	c.end(result, err)
 	returned = true
+	c.end(func() { c.answer(result, err) })
 }
 
-// end sends the result, or what err becomes. What comes after the first end is dropped.
-func (c *running) end(result []byte, err error) {
-	c.emit.end()
+// end runs answer if nothing has ended the call before.
+func (c *running) end(answer func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		c.ended = true
+		answer()
+	}
+}
+
+// overrun answers for a handler whose time is over. The handler may go on, so the
+// connection takes no further request: it would wait for this one.
+func (c *running) overrun() {
+	c.end(func() {
+		c.out.announceClose()
+		c.answer(nil, errOverrun)
+		c.out.flush()
+	})
+}
+
+// broke answers for a handler that did not return: a panic, or a runtime.Goexit, for
+// which value is nil and which ends this goroutine all the same, so that the answer has to
+// leave now. Neither the value nor the stack leaves the process.
+func (c *running) broke(value any, stack []byte) {
+	what := "runtime.Goexit"
+	if value != nil {
+		what = fmt.Sprint(value) // which survives a String method that panics
+	}
+	c.log(slog.LevelError, "panic in a handler", slog.String("panic", what), slog.String("stack", string(stack)))
+	c.end(func() {
+		if value == nil {
+			c.out.announceClose()
+		}
+		c.out.fail(c.requestID, internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", c.id()[:8])))
+		if value == nil {
+			c.out.flush()
+		}
+	})
+}
+
+// answer sends the result, or what err becomes.
+func (c *running) answer(result []byte, err error) {
 	if err == nil {
-		c.q.out.result(c.q.msg.id, result)
+		c.out.result(c.requestID, result)
 		return
 	}
-	if c.q.out.left() {
-		c.log(slog.LevelInfo, "client left", err)
+	if c.out.left() {
+		c.logError(slog.LevelInfo, "client left", err)
 		return
 	}
 	if c.kind == "tool" {
 		if result := c.toolError(err); result != nil {
-			c.q.out.result(c.q.msg.id, result)
+			c.out.result(c.requestID, result)
 			return
 		}
 	}
-	c.q.out.fail(c.q.msg.id, c.failure(err))
+	c.out.fail(c.requestID, c.failure(err))
+}
+
+var errOverrun = errors.New("the handler did not end in time")
+
+// timedOut reports whether err is the end of the call's own time. A handler that ran into
+// a deadline of its own has failed like any other.
+func (c *running) timedOut(err error) bool {
+	return err == errOverrun || errors.Is(err, context.DeadlineExceeded) && errors.Is(c.ctx.Err(), context.DeadlineExceeded)
 }
 
 // failure is the JSON-RPC error for err; docs/errors.md has the table.
@@ -101,7 +150,7 @@ func (c *running) failure(err error) *failure {
 	var refusal *failure
 	if errors.As(err, &refusal) {
 		if refusal.code == mcp.CodeInternalError {
-			c.log(slog.LevelError, refusal.reason, err)
+			c.logError(slog.LevelError, refusal.reason, err)
 		}
 		return refusal
 	}
@@ -110,7 +159,7 @@ func (c *running) failure(err error) *failure {
 		if f := c.protocolFailure(protocol); f != nil {
 			return f
 		}
-		c.log(slog.LevelError, "the handler returned an error that cannot be sent", err)
+		c.logError(slog.LevelError, "the handler returned an error that cannot be sent", err)
 		return internal(reasonHandlerFailed, c.masked("failed", err))
 	}
 	if f := unsupported(err); f != nil {
@@ -120,14 +169,14 @@ func (c *running) failure(err error) *failure {
 		return notFound(c.name)
 	}
 	if text, ok := clientText(err); ok {
-		c.log(slog.LevelInfo, "handler error", err)
+		c.logError(slog.LevelInfo, "handler error", err)
 		return internal(reasonHandlerError, text)
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		c.log(slog.LevelWarn, "handler timed out", err)
+	if c.timedOut(err) {
+		c.logError(slog.LevelWarn, "handler timed out", err)
 		return internal(reasonTimeout, c.name+" timed out")
 	}
-	c.log(slog.LevelError, "handler failed", err)
+	c.logError(slog.LevelError, "handler failed", err)
 	return internal(reasonHandlerFailed, c.masked("failed", err))
 }
 
@@ -176,13 +225,13 @@ func (c *running) toolError(err error) []byte {
 	}
 	var text, reason string
 	if own, ok := clientText(err); ok {
-		c.log(slog.LevelInfo, "tool error", err)
+		c.logError(slog.LevelInfo, "tool error", err)
 		text = own
-	} else if errors.Is(err, context.DeadlineExceeded) {
-		c.log(slog.LevelWarn, "tool timed out", err)
+	} else if c.timedOut(err) {
+		c.logError(slog.LevelWarn, "tool timed out", err)
 		text, reason = c.name+" timed out", reasonTimeout
 	} else {
-		c.log(slog.LevelError, "tool failed", err)
+		c.logError(slog.LevelError, "tool failed", err)
 		text, reason = c.masked("failed", err), reasonHandlerFailed
 	}
 	return c.errorResult(text, reason)
@@ -194,7 +243,7 @@ func (c *running) errorResult(text, reason string) []byte {
 	if reason != "" {
 		r.Meta = map[string]any{metaReason: reason}
 	}
-	b, err := c.q.encodeResult(&r)
+	b, err := c.encodeResult(&r)
 	if err != nil {
 		return nil // a text block always encodes
 	}
@@ -217,31 +266,30 @@ func clientText(err error) (string, bool) {
 // machine reads more.
 func (c *running) masked(verb string, err error) string {
 	text := fmt.Sprintf("%s %s (reference %s)", c.name, verb, c.id()[:8])
-	if c.q.h.host.Loopback && err != nil {
+	if c.h.local && err != nil {
 		text += ": " + err.Error()
 	}
 	return text
 }
 
-// panicked ends the call after a panic of the handler, or its runtime.Goexit. Neither the
-// value nor the stack leaves the process.
-func (c *running) panicked(value any, stack []byte) {
-	what := "runtime.Goexit"
-	if value != nil {
-		what = fmt.Sprint(value) // which survives a String method that panics
+// log writes to the operator's log under the call's id and trace.
+func (c *running) log(level slog.Level, message string, attrs ...slog.Attr) {
+	if l := c.h.logger; l.Enabled(c.ctx, level) {
+		l.LogAttrs(c.ctx, level, message, append(c.attrs(), attrs...)...)
 	}
-	c.emit.end()
-	c.q.h.logger.LogAttrs(context.Background(), slog.LevelError, "panic in a handler",
-		slog.String("kind", c.kind), slog.String("name", c.name), slog.String("call", c.id()),
-		slog.String("panic", what), slog.String("stack", string(stack)))
-	c.q.out.fail(c.q.msg.id, internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", c.id()[:8])))
 }
 
-func (c *running) log(level slog.Level, message string, err error) {
-	if l := c.q.h.logger; l.Enabled(context.Background(), level) {
-		l.LogAttrs(context.Background(), level, message, slog.String("kind", c.kind), slog.String("name", c.name),
-			slog.String("call", c.id()), slog.String("error", err.Error()))
+func (c *running) logError(level slog.Level, message string, err error) {
+	c.log(level, message, slog.String("error", err.Error()))
+}
+
+// attrs are what every line about the call carries.
+func (c *running) attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String(c.kind, c.name), slog.String("call", c.id())}
+	if id := traceID(c.ctx); id != "" {
+		attrs = append(attrs, slog.String("trace_id", id))
 	}
+	return attrs
 }
 
 // failInternal answers -32603 for a fault of the server itself.
@@ -253,21 +301,26 @@ func (q *request) failInternal(what string, err error) {
 
 // Info implements call.Call.
 func (c *running) Info() any {
-	m := &c.q.msg.meta
-	client, _ := stringOf(memberOf(m.clientInfo, "name"))
+	client, _ := strictjson.String(memberOf(c.meta.clientInfo, "name"))
 	return thaw.CallInfo{
 		ID:           c.id(),
 		Tool:         c.name,
 		Principal:    thaw.Principal{Scheme: "none"},
 		ClientName:   client,
-		Capabilities: mcp.ClientCapabilities{Raw: json.RawMessage(m.capabilities)},
-		Meta:         json.RawMessage(m.raw),
+		Capabilities: mcp.ClientCapabilities{Raw: json.RawMessage(c.meta.capabilities)},
+		Meta:         json.RawMessage(c.meta.raw),
 	}
 }
 
 // Logger implements call.Call.
 func (c *running) Logger() *slog.Logger {
-	return c.q.h.logger.With(slog.String(c.kind, c.name), slog.String("call", c.id()))
+	return slog.New(c.h.logger.Handler().WithAttrs(c.attrs()))
+}
+
+// id names the call in the log. Most calls never need one.
+func (c *running) id() string {
+	c.idOnce.Do(func() { c.callID = newID() })
+	return c.callID
 }
 
 // newID is 128 random bits in hex.
@@ -275,12 +328,4 @@ func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
-}
-
-// memberOf is a member of a value that may be no object.
-func memberOf(value []byte, name string) []byte {
-	if strictjson.Kind(value) != '{' {
-		return nil
-	}
-	return strictjson.Member(value, name)
 }

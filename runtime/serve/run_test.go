@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,7 +107,8 @@ func TestErrors(t *testing.T) {
 		{"reserved code", &mcp.Error{Code: -32002, Message: "secret"}, "off", 200, -32603, "t failed (reference ", "handler_failed"},
 		{"reserved code 2", &mcp.Error{Code: -32099, Message: "secret"}, "off", 200, -32603, "t failed (reference ", "handler_failed"},
 		{"unsupported", fmt.Errorf("x: %w", &thaw.UnsupportedError{Needs: mcp.ClientCapabilities{Raw: json.RawMessage(`{"sampling":{}}`)}}), "off", 400, -32021, "Missing required client capability", "missing_capability"},
-		{"deadline of its own", context.DeadlineExceeded, "off", 200, 0, "t timed out", "timeout"},
+		{"deadline of its own", fmt.Errorf("secret: %w", context.DeadlineExceeded), "off", 200, 0, "t failed (reference ", "handler_failed"},
+		{"bare ErrUnsupported", thaw.ErrUnsupported, "off", 200, -32603, "t failed (reference ", "handler_failed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			facts := offLoopback
@@ -276,6 +279,37 @@ func TestDeadline(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Over real connections that are used again: every request gets its own answer once,
+// although handlers end around their deadline, and none waits for a handler that does not
+// end.
+func TestDeadlineOnRealConnections(t *testing.T) {
+	release := make(chan struct{})
+	h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{
+		tool1(func(ctx context.Context) (any, error) { <-ctx.Done(); return nil, ctx.Err() }, &thaw.ToolOptions{Timeout: time.Millisecond}),
+		thaw.NewTool("deaf", "", func(context.Context, struct{}) (string, error) { <-release; return "late", nil }, &thaw.ToolOptions{Timeout: time.Millisecond}),
+	}}, Options{Host: resident, Logger: slog.New(slog.DiscardHandler)})
+	server := httptest.NewServer(h)
+	defer server.Close()
+	defer close(release)
+	var callers sync.WaitGroup
+	for worker := range 8 {
+		callers.Go(func() {
+			for i := range 50 {
+				p := callT()
+				p.id = fmt.Sprintf(`"%d-%d"`, worker, i)
+				if i == 25 {
+					p.params = map[string]any{"name": "deaf"}
+				}
+				got := overHTTP(t, server, p)
+				if string(got.last().ID) != p.id || !strings.Contains(got.raw, "timed out") || len(got.messages) != 1 {
+					t.Errorf("%s got %s", p.id, got.raw)
+				}
+			}
+		})
+	}
+	callers.Wait()
 }
 
 // F-18: a tool's own limit.

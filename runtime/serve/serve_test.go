@@ -21,7 +21,7 @@ import (
 // resident is a laptop on loopback.
 var resident = host.Facts{Resident: true, Streaming: true, Loopback: true}
 
-// offLoopback is Cloud Run.
+// offLoopback is a server of its own that the world can reach.
 var offLoopback = host.Facts{Resident: true, Streaming: true}
 
 // newHandler makes a handler whose log goes to the returned buffer.

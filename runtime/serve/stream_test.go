@@ -354,3 +354,28 @@ func TestListenParams(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 }
+
+// S-12: streams are bounded, in number and in what one that nobody reads can pile up.
+func TestListenIsBounded(t *testing.T) {
+	ran := 0
+	h, _ := newHandler(t, testServer(&ran), Options{Host: resident, Limits: Limits{Streams: 1}})
+	server := httptest.NewServer(h)
+	defer server.Close()
+	first, leave := listenStream(t, server, `1`, `{}`)
+	_ = next(t, first)
+	p := post{method: "subscriptions/listen", params: map[string]any{"notifications": map[string]any{}}}
+	if got := overHTTP(t, server, p); got.status != 503 || got.reason() != reasonTooManyStreams || got.header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	leave()
+	h.Drain()
+
+	l := &listener{uris: []string{"docs://dir/"}, wake: make(chan struct{}, 1)}
+	full := hub{listeners: map[*listener]struct{}{l: {}}}
+	for i := range 3 * maxPending {
+		full.resourceUpdated(fmt.Sprintf("docs://dir/%d", i))
+	}
+	if _, updated, _ := l.take(); len(updated) != maxPending+1 || updated[maxPending] != "docs://dir/" {
+		t.Errorf("%d pending, the last %q", len(updated), updated[len(updated)-1])
+	}
+}

@@ -34,7 +34,7 @@ func serveTool(q *request) {
 		if err := c.checkOutput(t, r); err != nil {
 			return nil, err
 		}
-		return q.encodeResult(r)
+		return c.encodeResult(r)
 	})
 }
 
@@ -66,7 +66,7 @@ func (c *running) checkOutput(t *tool, r *mcp.CallToolResult) error {
 	if r.StructuredContent == nil {
 		return c.broken("output", errors.New("the tool has an output schema and returned no structured content"))
 	}
-	if err := strictjson.Check(r.StructuredContent, c.q.h.limits.depth); err != nil {
+	if err := strictjson.Check(r.StructuredContent, c.h.limits.depth); err != nil {
 		return c.broken("output", err)
 	}
 	if _, violations := output.Validate(strictjson.Trim(r.StructuredContent)); len(violations) > 0 {
@@ -77,43 +77,21 @@ func (c *running) checkOutput(t *tool, r *mcp.CallToolResult) error {
 
 // broken is the -32603 for a fault in what the author declared.
 func (c *running) broken(what string, err error) *failure {
-	c.log(slog.LevelError, "tool "+what+" is wrong", err)
+	c.logError(slog.LevelError, "tool "+what+" is wrong", err)
 	return internal(reasonBrokenTool, c.masked("is broken", fmt.Errorf("%s: %w", what, err)))
 }
 
-// encodeResult encodes a tool result whole, with serverInfo beside the author's _meta.
-func (q *request) encodeResult(r *mcp.CallToolResult) ([]byte, error) {
-	n := len(r.StructuredContent) + len(q.cat.meta) + 128
-	for _, c := range r.Content {
-		if t, ok := c.(*mcp.TextContent); ok && t != nil {
-			n += len(t.Text) + len(t.Text)/4 + 32
+// encodeResult encodes a tool result whole.
+func (c *running) encodeResult(r *mcp.CallToolResult) ([]byte, error) {
+	n := len(r.StructuredContent)
+	for _, block := range r.Content {
+		if t, ok := block.(*mcp.TextContent); ok && t != nil {
+			n += len(t.Text) + len(t.Text)/4
 		}
 	}
-	b := append(make([]byte, 0, n), `{"resultType":"complete",`...)
-	b, err := r.AppendMembers(b)
+	b, err := r.AppendMembers(c.beginResult(n))
 	if err != nil {
 		return nil, fmt.Errorf("encode the result: %w", err)
 	}
-	return q.appendMeta(b, r.Meta)
-}
-
-// appendMeta closes a result with its _meta.
-func (q *request) appendMeta(b []byte, own map[string]any) ([]byte, error) {
-	if len(own) == 0 {
-		return append(b, q.cat.meta...), nil
-	}
-	raw, err := strictjson.Marshal(own)
-	if err != nil {
-		return nil, fmt.Errorf("encode _meta: %w", err)
-	}
-	if _, taken := own[mcp.MetaServerInfo]; taken || q.cat.serverInfo == nil {
-		b = append(b, `,"_meta":`...)
-		b = append(b, raw...)
-		return append(b, '}'), nil
-	}
-	b = append(b, `,"_meta":{`...)
-	b = append(b, q.cat.serverInfo...)
-	b = append(b, ',')
-	b = append(b, raw[1:]...)
-	return append(b, '}'), nil
+	return c.endResult(b, r.Meta)
 }
