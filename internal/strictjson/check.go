@@ -13,13 +13,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// ErrDepth is returned by Check for a text nested deeper than allowed.
-var ErrDepth = errors.New("nested too deeply")
 
 // Check reports whether text is exactly one JSON value: valid UTF-8 without lone
 // surrogates, no duplicate member names at any depth, nothing after the value, and
@@ -28,27 +24,18 @@ var ErrDepth = errors.New("nested too deeply")
 func Check(text []byte, maxDepth int) error {
 	// Few brackets cannot nest deeply; counting them is a fraction of the walk.
 	if bytes.Count(text, []byte{'{'})+bytes.Count(text, []byte{'['}) > maxDepth && tooDeep(text, maxDepth) {
-		return fmt.Errorf("%w: more than %d levels", ErrDepth, maxDepth)
+		return fmt.Errorf("nested too deeply: more than %d levels", maxDepth)
 	}
-	c := checkers.Get().(*checker)
-	c.text.Reset(text)
-	c.dec.Reset(&c.text)
-	defer checkers.Put(c)
-	if _, err := c.dec.ReadValue(); err != nil {
-		return describe(err, c.dec.InputOffset())
+	if jsontext.Value(text).IsValid() {
+		return nil
 	}
-	if _, err := c.dec.ReadToken(); err != io.EOF {
-		return fmt.Errorf("unexpected data after the JSON value at byte %d", c.dec.InputOffset())
+	// Once more, for what is wrong and where.
+	dec := jsontext.NewDecoder(bytes.NewReader(text))
+	if _, err := dec.ReadValue(); err != nil {
+		return describe(err, dec.InputOffset())
 	}
-	return nil
+	return fmt.Errorf("unexpected data after the JSON value at byte %d", dec.InputOffset())
 }
-
-type checker struct {
-	text bytes.Reader
-	dec  jsontext.Decoder
-}
-
-var checkers = sync.Pool{New: func() any { return new(checker) }}
 
 // tooDeep counts brackets outside strings. The text need not be valid: a wrong
 // count for invalid text only changes which error it gets.

@@ -6,6 +6,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -20,10 +21,21 @@ type App struct {
 	// listens on; nil where the host has no socket of its own. It may be nil.
 	Started func(net.Addr)
 
+	// Logger is for what the host itself has to say; nil is slog.Default.
+	Logger *slog.Logger
+
 	// Drain is called once, when the host has been told to stop and before it
 	// waits for the requests still open. It ends what would otherwise wait for
 	// ever, such as event streams. It may be nil.
 	Drain func()
+}
+
+// Log is a.Logger, or slog.Default.
+func (a App) Log() *slog.Logger {
+	if a.Logger == nil {
+		return slog.Default()
+	}
+	return a.Logger
 }
 
 // Facts are what a place can do. They decide what a server may advertise.

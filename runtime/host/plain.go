@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -88,6 +89,7 @@ func (b bounds) serve(ctx context.Context, a App, l net.Listener) error {
 		ReadTimeout:       b.read,
 		IdleTimeout:       b.idle,
 		MaxHeaderBytes:    b.headerBytes,
+		ErrorLog:          slog.NewLogLogger(a.Log().Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(l) }()

@@ -45,7 +45,7 @@ func serve(ctx context.Context, a host.App) error {
 	if a.Started != nil {
 		a.Started(nil)
 	}
-	loop := &loopHandler{invoker: NewInvoker(a.HTTP)}
+	loop := &loopHandler{invoker: &Invoker{handler: a.HTTP, log: a.Log()}}
 	// Invocations in flight get their own time, below.
 	go lambda.StartWithOptions(loop, lambda.WithContext(context.WithoutCancel(ctx)))
 	<-ctx.Done()

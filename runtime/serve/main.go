@@ -142,6 +142,7 @@ func (p *program) serve(ctx context.Context) error {
 	return r.at.Serve(ctx, host.App{
 		HTTP:    wrapped,
 		Started: func(a net.Addr) { p.banner(r, a) },
+		Logger:  r.options.Logger,
 		Drain:   r.handler.Drain,
 	})
 }
