@@ -89,6 +89,19 @@ func String(value []byte) (text string, ok bool) {
 	return string(b), err == nil
 }
 
+// Is reports whether value, which passed Check, is a string with this text. It does not
+// allocate for strings without escapes.
+func Is(value []byte, text string) bool {
+	if Kind(value) != '"' {
+		return false
+	}
+	if inner := value[1 : len(value)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner) == text
+	}
+	s, _ := String(value)
+	return s == text
+}
+
 func unquoteName(quoted []byte) []byte {
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {

@@ -148,6 +148,9 @@ func compare(t *testing.T, value []byte) {
 		if got, ok := String(value); !ok || got != want {
 			t.Fatalf("String(%q) = %q, want %q", value, got, want)
 		}
+		if !Is(value, want) || Is(value, want+"x") {
+			t.Fatalf("Is(%q, %q)", value, want)
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ func checkName(h http.Header, body []byte, member string) *failure {
 	if !ok {
 		return headerMismatch("header %s is malformed", mcp.HeaderName)
 	}
-	if want, isString := strictjson.String(body); !isString || text != want {
+	if !strictjson.Is(body, text) {
 		return headerMismatch("header %s differs from params.%s", mcp.HeaderName, member)
 	}
 	return nil
@@ -139,8 +139,7 @@ func (b *binding) check(h http.Header, arguments []byte) *failure {
 func (b *binding) agrees(text string, value []byte) bool {
 	switch strictjson.Kind(value) {
 	case '"':
-		want, _ := strictjson.String(value)
-		return text == want
+		return strictjson.Is(value, text)
 	case 't', 'f':
 		return text == string(value)
 	case '0':

@@ -210,7 +210,7 @@ var supportedVersions = []byte(`"supported":["` + mcp.Version + `"]`)
 
 func (q *request) checkVersion() *failure {
 	header, sent := q.r.Header[mcp.HeaderProtocolVersion][0], q.msg.meta.version
-	if version, _ := strictjson.String(sent); header != version {
+	if !strictjson.Is(sent, header) {
 		return headerMismatch("header %s differs from _meta", mcp.HeaderProtocolVersion)
 	}
 	if header != mcp.Version {
