@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/yosida95/uritemplate/v3"
-
 	"github.com/thaw-mcp/thaw/internal/declared"
 	"github.com/thaw-mcp/thaw/mcp"
 )
@@ -90,16 +88,17 @@ func (r *Resource) Definition() mcp.Resource { return r.declared.Definition }
 func (r *Resource) Declared() *declared.Resource { return &r.declared }
 
 // NewResourceTemplate makes a family of resources. In is a struct of strings whose json
-// names are the variables of the RFC 6570 template. Values arrive percent-decoded and
-// are the client's: a variable used as a path needs the author's check (F-39). Return
+// names are the variables of the RFC 6570 template of levels 1 to 3. Values arrive
+// percent-decoded, so one may hold a slash, and are the client's: a variable used as a path
+// needs the author's check (F-39). A variable that the URI leaves out is "". Return
 // ErrNotFound for what does not exist. NewResourceTemplate panics, naming the template,
-// on a template that does not parse, variables and fields that differ, an empty name or
-// a nil function. opts may be nil.
+// on a template that does not parse or has a modifier (:n, *) or a variable twice,
+// variables and fields that differ, an empty name or a nil function. opts may be nil.
 func NewResourceTemplate[In any](uriTemplate, name string, fn func(context.Context, In) ([]mcp.ResourceContents, error), opts *ResourceOptions) *ResourceTemplate {
 	fail := func(format string, args ...any) {
 		panic(fmt.Sprintf("thaw: resource template %q: %s", uriTemplate, fmt.Sprintf(format, args...)))
 	}
-	template, err := uritemplate.New(uriTemplate)
+	template, err := parseTemplate(uriTemplate)
 	if err != nil {
 		fail("%v", err)
 	}
@@ -113,14 +112,13 @@ func NewResourceTemplate[In any](uriTemplate, name string, fn func(context.Conte
 	if err != nil {
 		fail("%v", err)
 	}
-	variables := template.Varnames()
 	for _, f := range fields {
-		if !slices.Contains(variables, f.name) {
+		if !template.has(f.name) {
 			fail("field %q is no variable of the template", f.name)
 		}
 	}
-	if len(fields) != len(variables) {
-		fail("its variables are %q, its fields fewer", variables)
+	if len(fields) != len(template.variables) {
+		fail("its variables are %q, its fields fewer", template.variables)
 	}
 	var o ResourceOptions
 	if opts != nil {
@@ -135,29 +133,14 @@ func NewResourceTemplate[In any](uriTemplate, name string, fn func(context.Conte
 			URITemplate: uriTemplate, Name: name, Title: o.Title, Description: o.Description, Icons: slices.Clone(o.Icons),
 			MIMEType: o.MIMEType, Annotations: o.Annotations, Meta: maps.Clone(o.Meta),
 		},
-		Match: matcher(template),
+		Variables: template.variables,
+		Match:     template.values,
 		Read: func(ctx context.Context, values map[string]string) ([]mcp.ResourceContents, error) {
 			return fn(ctx, fillStrings[In](fields, values))
 		},
 		Complete: complete,
 		Hints:    declared.Hints{TTL: max(o.TTL, 0), Public: o.Public},
 	}}
-}
-
-// matcher looks a URI up in a template. The library compiles the template on first
-// use and matches in linear time.
-func matcher(template *uritemplate.Template) func(string) (map[string]string, bool) {
-	return func(uri string) (map[string]string, bool) {
-		match := template.Match(uri)
-		if match == nil {
-			return nil, false
-		}
-		values := make(map[string]string, len(match))
-		for name, v := range match {
-			values[name] = strings.Join(v.V, ",")
-		}
-		return values, true
-	}
 }
 
 // Definition is the template as resources/templates/list gives it.

@@ -15,8 +15,8 @@ const (
 )
 
 // Error is a JSON-RPC error. A handler that returns one, wrapped or not, answers with
-// it as it stands: nothing in it may be secret. Codes that the protocol reserves for
-// itself are refused (B-13 to B-15); own ones lie outside -32768 to -32000 (B-16).
+// it as it stands: nothing in it may be secret. Own codes lie outside -32768 to -32000
+// (B-16); within, only the five of JSON-RPC are sent, any other is masked (B-13 to B-15).
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"` // one short sentence (B-11)

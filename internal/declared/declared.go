@@ -54,6 +54,7 @@ type Resource struct {
 // Template is one family of resources.
 type Template struct {
 	Definition mcp.ResourceTemplate
+	Variables  []string
 	// Match returns the values of the template's variables in uri.
 	Match    func(uri string) (values map[string]string, ok bool)
 	Read     func(ctx context.Context, values map[string]string) ([]mcp.ResourceContents, error)

@@ -122,7 +122,16 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 	h.addLists(c, &s)
 	c.capabilities = h.capabilitiesOf(&s)
 	c.discover = sync.OnceValues(func() ([]byte, error) { return c.encodeDiscover(&s) })
-	return c, nil
+	if h.host.Resident {
+		for _, l := range c.lists {
+			if _, err := l.first(); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		_, err := c.discover()
+		errs = append(errs, err)
+	}
+	return c, errors.Join(errs...)
 }
 
 // addTools fills c.tools and leaves in s the tools that are served.
@@ -184,13 +193,19 @@ func (h *Handler) capabilitiesOf(s *thaw.Server) mcp.ServerCapabilities {
 	live := h.host.Resident && h.host.Streaming
 	var c mcp.ServerCapabilities
 	completes := false
-	if len(s.Tools) > 0 {
+	// What was offered once stays offered, empty if need be: clients keep what discover
+	// said.
+	var before mcp.ServerCapabilities
+	if last := h.catalog.Load(); last != nil {
+		before = last.capabilities
+	}
+	if len(s.Tools) > 0 || before.Tools != nil {
 		c.Tools = &mcp.ListCapability{ListChanged: live}
 	}
-	if len(s.Prompts) > 0 {
+	if len(s.Prompts) > 0 || before.Prompts != nil {
 		c.Prompts = &mcp.ListCapability{ListChanged: live}
 	}
-	if len(s.Resources)+len(s.ResourceTemplates) > 0 {
+	if len(s.Resources)+len(s.ResourceTemplates) > 0 || before.Resources != nil {
 		c.Resources = &mcp.ResourceCapability{ListChanged: live, Subscribe: live}
 	}
 	for _, p := range s.Prompts {
@@ -202,7 +217,7 @@ func (h *Handler) capabilitiesOf(s *thaw.Server) mcp.ServerCapabilities {
 	if completes {
 		c.Completions = &struct{}{}
 	}
-	if clientLogging(s) {
+	if clientLogging(s) && h.host.Streaming {
 		c.Logging = &struct{}{}
 	}
 	return c

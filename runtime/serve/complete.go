@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/thaw-mcp/thaw/internal/declared"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
@@ -100,9 +102,13 @@ func (c *catalog) completer(ref []byte, argument string) (string, declared.Compl
 	case "ref/resource":
 		uri, _ := strictjson.String(memberOf(ref, "uri"))
 		for _, t := range c.templates {
-			if t.template.Definition.URITemplate == uri {
-				return uri, t.template.Complete[argument], nil
+			if t.template.Definition.URITemplate != uri {
+				continue
 			}
+			if !slices.Contains(t.template.Variables, argument) {
+				return "", nil, unknown("the template has no such variable; its variables are " + strings.Join(t.template.Variables, ", "))
+			}
+			return uri, t.template.Complete[argument], nil
 		}
 		return "", nil, unknown("ref names no resource template of this server")
 	}

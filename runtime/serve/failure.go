@@ -95,7 +95,7 @@ func (f *failure) setHeaders(h http.Header) {
 // make (spec 0.1).
 func statusOf(code int) int {
 	switch code {
-	case mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion, mcp.CodeParseError, mcp.CodeInvalidRequest:
+	case mcp.CodeMissingCapability, mcp.CodeParseError, mcp.CodeInvalidRequest:
 		return http.StatusBadRequest
 	case mcp.CodeMethodNotFound:
 		return http.StatusNotFound
@@ -103,13 +103,13 @@ func statusOf(code int) int {
 	return http.StatusOK
 }
 
-// reservedCode reports whether a handler must not use a code: the protocol keeps
-// -32020 to -32099 and -32000 to -32019 for itself, but for the ones it defined
-// (B-13 to B-15).
+// reservedCode reports whether a handler must not use a code: -32768 to -32000 belong to
+// JSON-RPC and the protocol, but for the five meanings that JSON-RPC gives to all (B-12 to
+// B-16). A lack of a capability is an UnsupportedError, which carries its data.
 func reservedCode(code int) bool {
 	switch code {
-	case mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion:
+	case mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError:
 		return false
 	}
-	return -32099 <= code && code <= -32000
+	return -32768 <= code && code <= -32000
 }

@@ -117,7 +117,8 @@ func (l *listener) agree(c *mcp.ServerCapabilities, filter []byte) []byte {
 			agreed = append(agreed, ',')
 		}
 		agreed = append(agreed, `"`+name+`":`...)
-		agreed = append(agreed, escapeSeparators(value)...)
+		// Compact: the client's own line ends would break the stream's framing (H-19).
+		agreed, _ = strictjson.AppendCompact(agreed, value)
 	}
 	list := func(name, notification string, can bool) {
 		if can && strictjson.Kind(strictjson.Member(filter, name)) == 't' {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +54,7 @@ func (h *Handler) addLists(c *catalog, s *thaw.Server) {
 				name, definition := at(i)
 				b, err := strictjson.Marshal(definition)
 				if err != nil {
-					return nil, err
+					return nil, fmt.Errorf("%s: encode %q: %w", listKinds[kind].member, name, err)
 				}
 				items = append(items, item{name, b})
 			}

@@ -128,6 +128,12 @@ func (b *binding) check(h http.Header, arguments []byte) *failure {
 	if !ok {
 		return headerMismatch("header %s is malformed", b.header)
 	}
+	if strictjson.Kind(value) == '0' && text == string(value) && !safeInteger(text) {
+		if _, whole := integerOf(text); !whole {
+			return nil // they agree; that it is no integer is for the schema to say
+		}
+		return headerMismatch("argument %s is beyond what a header mirrors exactly, 2^53-1", strings.Join(b.path, "."))
+	}
 	if !b.agrees(text, value) {
 		return headerMismatch("header %s differs from argument %s", b.header, strings.Join(b.path, "."))
 	}
@@ -165,6 +171,8 @@ func sameInteger(header, body string) bool {
 	b, ok := integerOf(body)
 	return ok && a.Cmp(b) == 0 && a.CmpAbs(maxSafeInteger) <= 0
 }
+
+func safeInteger(text string) bool { return sameInteger(text, text) }
 
 // integerOf reads a JSON number whose value is an integer.
 func integerOf(text string) (*big.Int, bool) {

@@ -65,7 +65,9 @@ func (h *Handler) localName(hostport string) bool {
 	if n, _, err := net.SplitHostPort(hostport); err == nil {
 		name = n
 	}
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	if bare, ok := strings.CutPrefix(name, "["); ok && strings.HasSuffix(bare, "]") {
+		name = strings.TrimSuffix(bare, "]") // an IPv6 address without a port
+	}
 	if strings.EqualFold(name, "localhost") {
 		return true
 	}

@@ -2,10 +2,12 @@ package serve
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -25,7 +27,7 @@ type request struct {
 	op   *operation
 	out  responder
 
-	acceptsJSON, acceptsStream bool
+	acceptsStream bool
 
 	target any // what lookup found: *tool, *prompt, *resource
 	args   []byte
@@ -60,6 +62,7 @@ var answered = &failure{}
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	q := &request{h: h, cat: h.catalog.Load(), w: w, r: r}
 	q.out.init(h, w, r)
+	defer q.contain()
 	for _, check := range checks {
 		if f := check(q); f != nil {
 			if f != answered {
@@ -69,6 +72,18 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	q.op.run(q)
+}
+
+// contain keeps a panic outside the handlers, which handle contains itself, from costing
+// the client its answer: an author's code also runs where definitions are encoded.
+func (q *request) contain() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	id := newID()
+	q.h.logger.Error("panic in a request", "call", id, "method", q.msg.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	q.out.fail(q.msg.id, internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", id[:8])))
 }
 
 // fail answers with f. What is the client's own fault is not logged: the client has the
@@ -106,7 +121,7 @@ func (q *request) checkVerb() *failure {
 
 // checkMedia is lenient about what the client can read and strict about what it sent (H-07).
 func (q *request) checkMedia() *failure {
-	if sent := q.r.Header["Content-Type"]; len(sent) > 0 && sent[0] != "application/json" {
+	if sent := q.r.Header["Content-Type"]; len(sent) > 1 || len(sent) == 1 && sent[0] != "application/json" {
 		media, _, err := mime.ParseMediaType(sent[0])
 		if err != nil || len(sent) > 1 || media != "application/json" {
 			return &failure{status: http.StatusUnsupportedMediaType, code: mcp.CodeInvalidRequest, reason: reasonUnsupportedMediaType,
@@ -117,7 +132,8 @@ func (q *request) checkMedia() *failure {
 		return &failure{status: http.StatusUnsupportedMediaType, code: mcp.CodeInvalidRequest, reason: reasonUnsupportedMediaType,
 			message: "Unsupported media type: Content-Encoding must be absent"}
 	}
-	q.acceptsJSON, q.acceptsStream = accepts(q.r.Header["Accept"])
+	acceptsJSON, acceptsStream := accepts(q.r.Header["Accept"])
+	q.acceptsStream, q.out.onlyEvents = acceptsStream, acceptsStream && !acceptsJSON
 	return nil
 }
 
@@ -145,6 +161,9 @@ func (q *request) readBody() *failure {
 			q.out.clientStays() // net/http ends the context as if it had left
 		} else if q.r.Context().Err() != nil {
 			return answered // nobody is left to read an answer
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return invalidRequest("the body cannot be read")
 		}
 		return &failure{status: http.StatusRequestTimeout, code: mcp.CodeInvalidRequest, reason: reasonIncompleteBody,
 			message: "Request timeout: the body did not arrive whole"}

@@ -29,9 +29,10 @@ const (
 // first notification on. Its methods may be called from any goroutine; after the final
 // message every other is dropped.
 type responder struct {
-	w         http.ResponseWriter
-	r         *http.Request
-	canStream bool // host and client can
+	w          http.ResponseWriter
+	r          *http.Request
+	canStream  bool // the host can
+	onlyEvents bool // the client reads nothing but an event stream
 
 	mu        sync.Mutex
 	streaming bool
@@ -83,14 +84,17 @@ func (p *responder) finish(f *failure, id []byte, parts [][]byte) {
 		return
 	}
 	p.done = true
-	if p.alive != nil {
-		p.alive.Stop()
-	}
-	if p.streaming {
-		p.event(body)
+	if p.gone() && !p.streaming {
 		return
 	}
-	if p.gone() {
+	if p.onlyEvents && p.canStream && !p.streaming && (f == nil || f.httpStatus() == http.StatusOK) {
+		p.start()
+	}
+	if p.streaming {
+		if p.alive != nil {
+			p.alive.Stop()
+		}
+		p.event(body)
 		return
 	}
 	if fits, limit := host.Fits(p.r.Context(), body); !fits {
@@ -159,16 +163,6 @@ func (p *responder) notify(message []byte) bool {
 	p.event(message)
 	p.alive.Reset(keepAlive)
 	return !p.failed
-}
-
-// stream starts the stream before there is anything to say, for a client that reads
-// nothing else.
-func (p *responder) stream() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.done && !p.streaming {
-		p.start()
-	}
 }
 
 func (p *responder) start() {

@@ -63,9 +63,6 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 	if deadline, ok := ctx.Deadline(); ok {
 		defer time.AfterFunc(time.Until(deadline), c.overrun).Stop()
 	}
-	if !q.acceptsJSON && q.acceptsStream && q.out.canStream {
-		q.out.stream()
-	}
 
 	returned := false
 	defer func() {
@@ -74,8 +71,16 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 		}
 	}()
 	result, err := fn(ctx, c)
+	o := c.outcome(result, err) // an error's own methods run here, so still under the recover
 	returned = true
-	c.end(func() { c.answer(result, err) })
+	c.end(func() { c.send(o) })
+}
+
+// outcome is what a call ends with: a result, a failure, or nothing for a client that has
+// left or a call that has ended before.
+type outcome struct {
+	result  []byte
+	failure *failure
 }
 
 // end runs answer if nothing has ended the call before.
@@ -93,7 +98,7 @@ func (c *running) end(answer func()) {
 func (c *running) overrun() {
 	c.end(func() {
 		c.out.announceClose()
-		c.answer(nil, errOverrun)
+		c.send(c.outcomeOf(errOverrun))
 		c.out.flush()
 	})
 }
@@ -118,23 +123,40 @@ func (c *running) broke(value any, stack []byte) {
 	})
 }
 
-// answer sends the result, or what err becomes.
-func (c *running) answer(result []byte, err error) {
+// outcome is the result, or what err becomes; nothing once the call has ended.
+func (c *running) outcome(result []byte, err error) outcome {
 	if err == nil {
-		c.out.result(c.requestID, result)
-		return
+		return outcome{result: result}
+	}
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	if ended {
+		return outcome{}
 	}
 	if c.out.left() {
 		c.logError(slog.LevelInfo, "client left", err)
-		return
+		return outcome{}
 	}
+	return c.outcomeOf(err)
+}
+
+func (c *running) outcomeOf(err error) outcome {
 	if c.kind == "tool" {
 		if result := c.toolError(err); result != nil {
-			c.out.result(c.requestID, result)
-			return
+			return outcome{result: result}
 		}
 	}
-	c.out.fail(c.requestID, c.failure(err))
+	return outcome{failure: c.failure(err)}
+}
+
+func (c *running) send(o outcome) {
+	switch {
+	case o.failure != nil:
+		c.out.fail(c.requestID, o.failure)
+	case o.result != nil:
+		c.out.result(c.requestID, o.result)
+	}
 }
 
 var errOverrun = errors.New("the handler did not end in time")
@@ -156,7 +178,7 @@ func (c *running) failure(err error) *failure {
 	}
 	var protocol *mcp.Error
 	if errors.As(err, &protocol) {
-		if f := c.protocolFailure(protocol); f != nil {
+		if f := protocolFailure(protocol); f != nil {
 			return f
 		}
 		c.logError(slog.LevelError, "the handler returned an error that cannot be sent", err)
@@ -181,8 +203,8 @@ func (c *running) failure(err error) *failure {
 }
 
 // protocolFailure is a handler's own JSON-RPC error, or nil if it may not be sent.
-func (c *running) protocolFailure(e *mcp.Error) *failure {
-	if reservedCode(e.Code) {
+func protocolFailure(e *mcp.Error) *failure {
+	if e == nil || reservedCode(e.Code) {
 		return nil
 	}
 	f := &failure{status: statusOf(e.Code), code: e.Code, message: e.Message}
@@ -199,11 +221,11 @@ func (c *running) protocolFailure(e *mcp.Error) *failure {
 // unsupported is the -32021 for an error that names the capabilities it lacks (B-30, B-31).
 func unsupported(err error) *failure {
 	var lacks *thaw.UnsupportedError
-	if !errors.As(err, &lacks) {
+	if !errors.As(err, &lacks) || lacks == nil {
 		return nil
 	}
-	needs, err := strictjson.Marshal(lacks.Needs)
-	if err != nil {
+	needs, err := strictjson.AppendCompact(nil, lacks.Needs.Raw)
+	if err != nil || strictjson.Kind(needs) != '{' { // B-31
 		return nil
 	}
 	return &failure{status: statusOf(mcp.CodeMissingCapability), code: mcp.CodeMissingCapability, reason: reasonMissingCapability,
