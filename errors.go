@@ -35,6 +35,9 @@ type UnsupportedError struct{ Needs mcp.ClientCapabilities }
 
 // Error names the capabilities needed.
 func (e *UnsupportedError) Error() string {
+	if e == nil {
+		return "a nil *thaw.UnsupportedError"
+	}
 	return fmt.Sprintf("thaw: the client lacks capabilities: %s", e.Needs.Raw)
 }
 

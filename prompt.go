@@ -50,6 +50,9 @@ func NewPrompt[In any](name, description string, fn func(context.Context, In) ([
 	if opts != nil {
 		o = *opts
 	}
+	if err := checkIcons(o.Icons); err != nil {
+		fail("%v", err)
+	}
 	complete, err := completions(o.Complete, fields)
 	if err != nil {
 		fail("%v", err)

@@ -55,6 +55,9 @@ func NewResource(uri, name string, fn func(context.Context) ([]mcp.ResourceConte
 	if opts != nil {
 		o = *opts
 	}
+	if err := checkIcons(o.Icons); err != nil {
+		fail("%v", err)
+	}
 	if o.Complete != nil {
 		fail("only templates have variables to complete")
 	}
@@ -123,6 +126,9 @@ func NewResourceTemplate[In any](uriTemplate, name string, fn func(context.Conte
 	var o ResourceOptions
 	if opts != nil {
 		o = *opts
+	}
+	if err := checkIcons(o.Icons); err != nil {
+		fail("%v", err)
 	}
 	complete, err := completions(o.Complete, fields)
 	if err != nil {

@@ -57,6 +57,9 @@ func (s Server) Check() error {
 	if s.Name == "" {
 		errs = append(errs, errors.New("the server has no Name"))
 	}
+	if err := checkIcons(s.Icons); err != nil {
+		errs = append(errs, err)
+	}
 	names := map[string]bool{}
 	unique := func(kind, name string) {
 		if names[kind+" "+name] {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -143,6 +144,9 @@ func finish(name, description string, d declared.Tool, input, output func() json
 	if opts != nil {
 		o = *opts
 	}
+	if err := checkIcons(o.Icons); err != nil {
+		panic(fmt.Sprintf("thaw: tool %q: %v", name, err))
+	}
 	if o.Timeout < 0 {
 		panic(fmt.Sprintf("thaw: tool %q: Timeout is negative", name))
 	}
@@ -208,6 +212,17 @@ func checkName(name string) error {
 	for _, c := range []byte(name) {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.') {
 			return errors.New("a name has only the characters A-Z a-z 0-9 . _ -")
+		}
+	}
+	return nil
+}
+
+// checkIcons refuses what clients would not load (B-36).
+func checkIcons(icons []mcp.Icon) error {
+	for _, icon := range icons {
+		scheme, _, _ := strings.Cut(icon.Src, ":")
+		if scheme != "https" && scheme != "http" && scheme != "data" {
+			return fmt.Errorf("icon %q is no https, http or data URI", icon.Src)
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"mime"
+	"strings"
 
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 )
@@ -64,6 +66,9 @@ func TextResource(uri, mimeType, text string) ResourceContents {
 
 // BlobResource is binary contents at uri.
 func BlobResource(uri, mimeType string, blob []byte) ResourceContents {
+	if blob == nil {
+		blob = []byte{} // an empty blob is one
+	}
 	return ResourceContents{URI: uri, MIMEType: mimeType, Blob: blob}
 }
 
@@ -124,8 +129,8 @@ func (c *ResourceContents) AppendJSON(dst []byte) ([]byte, error) {
 	if c.URI == "" {
 		return dst, errors.New("resource contents need a URI")
 	}
-	if c.Text != nil && c.Blob != nil {
-		return dst, errors.New("resource contents have text or a blob, not both")
+	if (c.Text != nil) == (c.Blob != nil) {
+		return dst, errors.New("resource contents have text or a blob, one of them")
 	}
 	dst = append(dst, `{"uri":`...)
 	dst = strictjson.AppendString(dst, c.URI)
@@ -152,6 +157,9 @@ func (m *PromptMessage) AppendJSON(dst []byte) ([]byte, error) {
 	if m.Content == nil {
 		return dst, errors.New("a prompt message has no content")
 	}
+	if r, ok := m.Content.(*EmbeddedResource); ok && !isMediaType(r.Resource.MIMEType) { // F-31
+		return dst, fmt.Errorf("a resource in a prompt needs a MIME type, not %q", r.Resource.MIMEType)
+	}
 	dst = append(dst, `{"role":"`...)
 	dst = append(dst, m.Role...)
 	dst = append(dst, `","content":`...)
@@ -160,8 +168,8 @@ func (m *PromptMessage) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 func appendMedia(dst []byte, kind string, data []byte, mimeType string, a *Annotations, meta map[string]any) ([]byte, error) {
-	if mimeType == "" {
-		return dst, fmt.Errorf("%s content needs a MIME type", kind)
+	if !isMediaType(mimeType) {
+		return dst, fmt.Errorf("%s content needs a MIME type, not %q", kind, mimeType)
 	}
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, kind...)
@@ -170,6 +178,12 @@ func appendMedia(dst []byte, kind string, data []byte, mimeType string, a *Annot
 	dst = append(dst, `","mimeType":`...)
 	dst = strictjson.AppendString(dst, mimeType)
 	return appendEnd(dst, a, meta)
+}
+
+// isMediaType reports whether a MIME type has the form type/subtype.
+func isMediaType(s string) bool {
+	_, _, err := mime.ParseMediaType(s)
+	return err == nil && strings.Contains(s, "/")
 }
 
 // appendEnd closes an object after its optional annotations and _meta.

@@ -24,4 +24,9 @@ type Error struct {
 }
 
 // Error gives the message with its code.
-func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
+func (e *Error) Error() string {
+	if e == nil { // the classic typed nil, which is still an error to whoever gets it
+		return "a nil *mcp.Error"
+	}
+	return fmt.Sprintf("%s (%d)", e.Message, e.Code)
+}

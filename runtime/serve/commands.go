@@ -130,6 +130,9 @@ func (p *program) callCommand(ctx context.Context, args []string) error {
 	}
 	if asJSON {
 		fmt.Fprintf(p.out, "%s\n", result)
+		if strictjson.Kind(memberOf(result, "isError")) == 't' {
+			return errors.New("the tool failed")
+		}
 		return nil
 	}
 	return p.print(result)

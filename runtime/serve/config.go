@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -21,30 +22,44 @@ type setting struct {
 	// explicit: on a host without a disk or process of its own it has no default, so that
 	// nobody deploys an open or forgetful server by accident.
 	explicit bool
+	// secret: a value that is wrong may be a credential in the wrong place; only its scheme
+	// is shown.
+	secret bool
 }
 
 // settings are all that a server reads, in the order they are reported.
 var settings = []setting{
 	{name: "THAW_ADDR", allowed: "HOST:PORT; default " + host.DefaultAddr, read: readAddr},
 	{name: "THAW_PUBLIC_URL", allowed: "a comma list of absolute URLs", read: func(o *Options, v string) error {
-		o.PublicURLs = commaList(v)
-		return each(o.PublicURLs, checkPublicURL)
-	}},
+		urls := commaList(v)
+		if err := each(urls, checkPublicURL); err != nil {
+			return err
+		}
+		o.PublicURLs = urls
+		return nil
+	}, secret: true},
 	{name: "THAW_BASE_PATH", allowed: "a path that begins with a slash, as a gateway leaves it in front of /mcp", read: func(o *Options, v string) error {
+		if err := checkBasePath(v); err != nil {
+			return err
+		}
 		o.BasePath = v
-		return checkBasePath(v)
+		return nil
 	}},
 	{name: "THAW_ALLOWED_ORIGINS", allowed: "a comma list of scheme://host[:port]", read: func(o *Options, v string) error {
-		o.AllowedOrigins = commaList(v)
-		return each(o.AllowedOrigins, checkOriginText)
+		origins := commaList(v)
+		if err := each(origins, checkOriginText); err != nil {
+			return err
+		}
+		o.AllowedOrigins = origins
+		return nil
 	}},
 	{name: "THAW_TOOLS", allowed: "a comma list of the names of tools to serve; default all", read: func(o *Options, v string) error {
 		o.Only = commaList(v)
 		return nil
 	}},
-	{name: "THAW_AUTH", allowed: "none", explicit: true, read: only("none")},
-	{name: "THAW_STORE", allowed: "none", explicit: true, read: only("none")},
-	{name: "THAW_STATE_KEY", allowed: "none", explicit: true, read: only("none")},
+	{name: "THAW_AUTH", allowed: "none", explicit: true, secret: true, read: only("none")},
+	{name: "THAW_STORE", allowed: "none", explicit: true, secret: true, read: only("none")},
+	{name: "THAW_STATE_KEY", allowed: "none", explicit: true, secret: true, read: only("none")},
 	{name: "THAW_MCTP", allowed: "off", read: only("off")},
 	{name: "THAW_ROLE", allowed: "api or all", read: only("api", "all")},
 	{name: "THAW_MAX_BODY_BYTES", allowed: "a whole number above 0; default 4194304", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.BodyBytes = n })},
@@ -54,11 +69,11 @@ var settings = []setting{
 	{name: "THAW_MAX_STREAMS", allowed: "a whole number above 0; default 1000", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.Streams = n })},
 	{name: "THAW_REQUEST_TIMEOUT", allowed: "a duration above 0 such as 30s or 5m; default 5m, on Lambda what the function has", read: func(o *Options, v string) error {
 		d, err := time.ParseDuration(v)
-		if err == nil && d <= 0 {
-			err = fmt.Errorf("%s is not above 0", d)
+		if err != nil || d <= 0 {
+			return errors.New("no such duration")
 		}
 		o.Limits.RequestTimeout = d
-		return err
+		return nil
 	}},
 }
 
@@ -93,10 +108,21 @@ func configure(getenv func(string) string, at host.Host) (*Options, []string) {
 			continue
 		}
 		if err := s.read(o, value); err != nil {
-			problems = append(problems, fmt.Sprintf("%s=%q: %v; allowed is %s", s.name, value, err, s.allowed))
+			problems = append(problems, fmt.Sprintf("%s=%s: %v; allowed is %s", s.name, s.shown(value), err, s.allowed))
 		}
 	}
 	return o, problems
+}
+
+// shown is a value as a message may have it.
+func (s *setting) shown(value string) string {
+	if !s.secret {
+		return strconv.Quote(value)
+	}
+	if scheme, _, ok := strings.Cut(value, ":"); ok && len(scheme) <= 16 {
+		return strconv.Quote(scheme + ":…")
+	}
+	return "(not shown)"
 }
 
 // unknownSettings finds THAW_ variables that nothing reads: a misspelt one would
@@ -131,19 +157,18 @@ func commaList(value string) []string {
 }
 
 func each(items []string, check func(string) error) error {
+	var errs []error
 	for _, item := range items {
-		if err := check(item); err != nil {
-			return err
-		}
+		errs = append(errs, check(item))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // only takes a value that is one of a fixed few, none of which asks for anything.
 func only(values ...string) func(*Options, string) error {
 	return func(_ *Options, value string) error {
 		if !slices.Contains(values, value) {
-			return fmt.Errorf("this program has no such scheme")
+			return errors.New("this program has no such scheme")
 		}
 		return nil
 	}
@@ -153,7 +178,7 @@ func count(most int, set func(*Options, int)) func(*Options, string) error {
 	return func(o *Options, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n <= 0 || n > most {
-			return fmt.Errorf("no such number")
+			return errors.New("no such number")
 		}
 		set(o, n)
 		return nil
@@ -164,7 +189,7 @@ func count(most int, set func(*Options, int)) func(*Options, string) error {
 func readAddr(_ *Options, value string) error {
 	_, port, err := net.SplitHostPort(value)
 	if err != nil {
-		return fmt.Errorf("no host and port")
+		return errors.New("no host and port")
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("port %q is no number from 0 to 65535", port)
@@ -174,8 +199,8 @@ func readAddr(_ *Options, value string) error {
 
 func checkPublicURL(text string) error {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Fragment != "" {
-		return fmt.Errorf("public URL %q is no absolute http or https URL without a fragment", text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Fragment != "" || u.User != nil {
+		return errors.New("a public URL is an absolute http or https URL without user and fragment")
 	}
 	return nil
 }
@@ -191,6 +216,9 @@ func checkOriginText(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.String() != u.Scheme+"://"+u.Host || strings.ToLower(origin) != origin {
 		return fmt.Errorf("allowed origin %q is not of the form scheme://host or scheme://host:port, in lower case", origin)
+	}
+	if port := u.Port(); port == "443" && u.Scheme == "https" || port == "80" && u.Scheme == "http" {
+		return fmt.Errorf("allowed origin %q names the default port, which browsers leave out", origin)
 	}
 	return nil
 }

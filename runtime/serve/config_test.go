@@ -52,8 +52,10 @@ func TestConfigure(t *testing.T) {
 // All bad settings are reported at once, each with its name, what it said and what is
 // allowed.
 func TestBadSettings(t *testing.T) {
+	secret := map[string]bool{"THAW_PUBLIC_URL": true, "THAW_AUTH": true, "THAW_STORE": true, "THAW_STATE_KEY": true}
 	for _, c := range []struct{ name, value string }{
 		{"THAW_ADDR", "8080"}, {"THAW_ADDR", "localhost:http"}, {"THAW_ADDR", "localhost:70000"},
+		{"THAW_ALLOWED_ORIGINS", "https://a.example:443"}, {"THAW_PUBLIC_URL", "https://user:hunter2@a.example/"},
 		{"THAW_PUBLIC_URL", "mcp.example.com"}, {"THAW_PUBLIC_URL", "https://a/b#c"},
 		{"THAW_BASE_PATH", "agents"},
 		{"THAW_ALLOWED_ORIGINS", "*"}, {"THAW_ALLOWED_ORIGINS", "https://a/"}, {"THAW_ALLOWED_ORIGINS", "HTTPS://a"}, {"THAW_ALLOWED_ORIGINS", "null"},
@@ -62,8 +64,15 @@ func TestBadSettings(t *testing.T) {
 		{"THAW_REQUEST_TIMEOUT", "30"}, {"THAW_REQUEST_TIMEOUT", "-1s"},
 	} {
 		_, problems := configure(env(c.name, c.value), host.Host{Name: "local", Facts: resident})
-		if len(problems) != 1 || !strings.HasPrefix(problems[0], c.name+"=") || !strings.Contains(problems[0], c.value) || !strings.Contains(problems[0], "allowed is ") {
+		if len(problems) != 1 || !strings.HasPrefix(problems[0], c.name+"=") || !secret[c.name] && !strings.Contains(problems[0], c.value) || !strings.Contains(problems[0], "allowed is ") {
 			t.Errorf("%s=%s: %q", c.name, c.value, problems)
+		}
+	}
+	// A credential in the wrong place is not repeated into the log.
+	for name, value := range map[string]string{"THAW_STATE_KEY": "hunter2", "THAW_STORE": "postgres://user:hunter2@db/x",
+		"THAW_AUTH": "apikey:hunter2", "THAW_PUBLIC_URL": "ftp://user:hunter2@host/"} {
+		if _, problems := configure(env(name, value), host.Host{Name: "local"}); len(problems) != 1 || strings.Contains(problems[0], "hunter2") {
+			t.Errorf("%s: %q", name, problems)
 		}
 	}
 	_, problems := configure(env("THAW_ADDR", "x", "THAW_ROLE", "y"), host.Host{Name: "local"})
@@ -110,6 +119,7 @@ func TestCommands(t *testing.T) {
 		{"call from standard input", []string{"call", "echo", "-"}, `{"text":"in"}`, 0, "in\n", ""},
 		{"call as JSON", []string{"call", "-json", "echo", `{"text":"hi"}`}, "", 0, `{"resultType":"complete","content":[{"type":"text","text":"hi"}]`, ""},
 		{"call with mirrored parameters", []string{"call", "-json", "route", `{"region":"日本語","priority":4}`}, "", 0, `"structuredContent":{"region":"日本語","priority":4}`, ""},
+		{"call as JSON that fails", []string{"call", "-json", "echo", `{}`}, "", 1, `"isError":true`, "the tool failed"},
 		{"call with wrong arguments", []string{"call", "echo", `{"txt":"hi"}`}, "", 1, "", "text"},
 		{"call with no JSON", []string{"call", "echo", `{`}, "", 2, "", "incomplete JSON"},
 		{"call of no such tool", []string{"call", "nope"}, "", 1, "", `unknown tool "nope"`},
@@ -129,7 +139,7 @@ func TestCommands(t *testing.T) {
 
 func TestExitCodes(t *testing.T) {
 	ran := 0
-	if code, _, errs := runProgram(t, testServer(&ran), env("THAW_AUTH", "jwt", "THAW_ADDR", "x"), ""); code != 2 || !strings.Contains(errs, "THAW_AUTH") || !strings.Contains(errs, "THAW_ADDR") {
+	if code, _, errs := runProgram(t, testServer(&ran), env("THAW_AUTH", "jwt", "THAW_ADDR", "x", "THAW_TOOLS", "nope"), ""); code != 2 || !strings.Contains(errs, "THAW_AUTH") || !strings.Contains(errs, "THAW_ADDR") || !strings.Contains(errs, `"nope"`) {
 		t.Errorf("bad settings: %d %q", code, errs)
 	}
 	if code, _, errs := runProgram(t, testServer(&ran), env("THAW_TOOLS", "nope"), ""); code != 2 || !strings.Contains(errs, `"nope"`) {
@@ -138,7 +148,7 @@ func TestExitCodes(t *testing.T) {
 	if code, _, errs := runProgram(t, testServer(&ran), env("THAW_ADDR", "192.0.2.1:1"), ""); code != 1 || !strings.Contains(errs, "listen on 192.0.2.1:1") {
 		t.Errorf("cannot listen: %d %q", code, errs)
 	}
-	p := program{environ: []string{"PATH=x", "THAW_ALOWED_ORIGINS=x", "THAW_TOOLS=x"}, getenv: env(), out: os.Stdout, err: os.Stderr}
+	p := program{server: testServer(&ran), environ: []string{"PATH=x", "THAW_ALOWED_ORIGINS=x", "THAW_TOOLS=x"}, getenv: env(), out: os.Stdout, err: os.Stderr}
 	var bad *BadSettingsError
 	if _, err := p.ready(); !errors.As(err, &bad) || len(bad.Problems) != 1 || !strings.Contains(bad.Problems[0], "THAW_ALOWED_ORIGINS is no setting") {
 		t.Errorf("a misspelt setting: %v", err)

@@ -95,20 +95,21 @@ func (p *program) ready() (*ready, error) {
 	at := host.Pick(p.getenv, hosts...)
 	o, problems := configure(p.getenv, at)
 	problems = append(problems, unknownSettings(p.environ)...)
-	if len(problems) > 0 {
-		return nil, &BadSettingsError{problems}
-	}
 	o.Logger = newLogger(p.err, at)
 	for _, k := range p.kits {
 		if k.Configure != nil {
 			if err := k.Configure(o); err != nil {
-				return nil, &BadSettingsError{[]string{err.Error()}}
+				problems = append(problems, err.Error())
 			}
 		}
 	}
+	// What is wrong with the declarations is told beside what is wrong with the settings.
 	h, err := New(p.server, o)
 	if err != nil {
-		return nil, &BadSettingsError{[]string{err.Error()}}
+		problems = append(problems, err.Error())
+	}
+	if len(problems) > 0 {
+		return nil, &BadSettingsError{problems}
 	}
 	return &ready{at, o, h}, nil
 }

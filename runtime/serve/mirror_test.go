@@ -131,6 +131,8 @@ func TestMirroredParameters(t *testing.T) {
 		{"missing", map[string]any{"region": "eu"}, nil, false},
 		{"integer", map[string]any{"priority": 42}, map[string]string{"Mcp-Param-Priority": "42"}, true},
 		{"integer as 42.0", map[string]any{"priority": 42}, map[string]string{"Mcp-Param-Priority": "42.0"}, true},
+		{"no integer, equal", map[string]any{"priority": 1.5}, map[string]string{"Mcp-Param-Priority": "1.5"}, true},
+		{"beyond the safe range, equal", map[string]any{"priority": 1 << 60}, map[string]string{"Mcp-Param-Priority": "1152921504606846976"}, false},
 		{"boolean", map[string]any{"dry_run": true}, map[string]string{"Mcp-Param-Dry-Run": "true"}, true},
 		{"boolean differs", map[string]any{"dry_run": true}, map[string]string{"Mcp-Param-Dry-Run": "True"}, false},
 		{"nested", map[string]any{"target": map[string]any{"tenant": "a"}}, map[string]string{"Mcp-Param-Tenant": "a"}, true},
@@ -147,7 +149,7 @@ func TestMirroredParameters(t *testing.T) {
 			if c.ok && got.status != 200 || !c.ok && (got.status != 400 || got.code() != -32020) {
 				t.Errorf("got %d %s", got.status, got.raw)
 			}
-			runs := c.ok && c.name != "null" // which the schema refuses afterwards
+			runs := c.ok && c.name != "null" && c.name != "no integer, equal" // which the schema refuses afterwards
 			if (ran > before) != runs {
 				t.Errorf("ran: %v", ran > before)
 			}

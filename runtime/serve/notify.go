@@ -1,12 +1,11 @@
 package serve
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -87,50 +86,49 @@ func (c *running) ClientLogger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	asked, _ := strictjson.String(c.meta.logLevel)
-	root := &clientLog{c: c}
-	return slog.New(clientHandler{root: root, Handler: slog.NewJSONHandler(&root.line, &slog.HandlerOptions{
-		Level: slogLevels[slices.Index(logLevels, asked)],
-		// Time and level are the notification's own business.
-		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
-				return slog.Attr{}
-			}
-			return a
-		},
-	})})
+	return slog.New(clientHandler{c: c, from: slogLevels[slices.Index(logLevels, asked)]})
 }
 
-// clientLog sends what the standard library's JSON handler writes as notifications/message.
-type clientLog struct {
-	c    *running
-	mu   sync.Mutex // from a line written to the line sent
-	line bytes.Buffer
-}
-
-// clientHandler is the slog.Handler of a clientLog, with the attributes and groups of one
-// logger.
+// clientHandler is a slog.Handler that sends notifications/message. Its data is an object:
+// the message under "message", attributes under their keys, groups as objects; of two
+// with one key the later counts.
 type clientHandler struct {
-	slog.Handler
-	root *clientLog
+	c      *running
+	from   slog.Level
+	groups []string
+	before []func(data map[string]any) // what WithAttrs gave, in order
 }
+
+func (h clientHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.from }
 
 func (h clientHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return clientHandler{h.Handler.WithAttrs(attrs), h.root}
+	groups := h.groups
+	h.before = append(slices.Clip(h.before), func(data map[string]any) {
+		for _, a := range attrs {
+			addAttr(subObject(data, groups), a)
+		}
+	})
+	return h
 }
 
 func (h clientHandler) WithGroup(name string) slog.Handler {
-	return clientHandler{h.Handler.WithGroup(name), h.root}
+	if name != "" {
+		h.groups = append(slices.Clip(h.groups), name)
+	}
+	return h
 }
 
-func (h clientHandler) Handle(ctx context.Context, r slog.Record) error {
-	l := h.root
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.line.Reset()
-	if err := h.Handler.Handle(ctx, r); err != nil {
-		return err
+func (h clientHandler) Handle(_ context.Context, r slog.Record) error {
+	data := map[string]any{}
+	for _, add := range h.before {
+		add(data)
 	}
-	data, err := strictjson.AppendCompact(nil, l.line.Bytes())
+	r.Attrs(func(a slog.Attr) bool {
+		addAttr(subObject(data, h.groups), a)
+		return true
+	})
+	data["message"] = r.Message
+	raw, err := strictjson.Marshal(data)
 	if err != nil {
 		return err
 	}
@@ -142,13 +140,74 @@ func (h clientHandler) Handle(ctx context.Context, r slog.Record) error {
 	b = append(b, `","params":{"level":"`...)
 	b = append(b, logLevels[i]...)
 	b = append(b, `","logger":`...)
-	b = strictjson.AppendString(b, l.c.name)
+	b = strictjson.AppendString(b, h.c.name)
 	b = append(b, `,"data":`...)
-	b = append(b, data...)
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	if !l.c.ended && l.c.emit.allow(l.c.h.now()) {
-		l.c.out.notify(append(b, "}}"...))
+	b = append(b, raw...)
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	if !h.c.ended && h.c.emit.allow(h.c.h.now()) {
+		h.c.out.notify(append(b, "}}"...))
 	}
 	return nil
+}
+
+// subObject is the object at the end of groups, made where it is missing.
+func subObject(data map[string]any, groups []string) map[string]any {
+	for _, name := range groups {
+		inner, ok := data[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			data[name] = inner
+		}
+		data = inner
+	}
+	return data
+}
+
+func addAttr(data map[string]any, a slog.Attr) {
+	value := plainValue(a.Value)
+	group, isGroup := value.([]slog.Attr)
+	if !isGroup {
+		if a.Key != "" {
+			data[a.Key] = value
+		}
+		return
+	}
+	if a.Key != "" {
+		data = subObject(data, []string{a.Key})
+	}
+	for _, member := range group {
+		addAttr(data, member)
+	}
+}
+
+// plainValue is what JSON can hold of a value, or a group's members. The author's own
+// methods run here: what they panic with is not for the client, so slog's own resolving,
+// which shows it, is not used.
+func plainValue(v slog.Value) (plain any) {
+	defer func() {
+		if recover() != nil {
+			plain = "(not shown)"
+		}
+	}()
+	for range 10 {
+		if v.Kind() != slog.KindLogValuer {
+			break
+		}
+		v = v.LogValuer().LogValue()
+	}
+	switch v.Kind() {
+	case slog.KindGroup:
+		return v.Group()
+	case slog.KindDuration, slog.KindTime:
+		return v.String()
+	}
+	if err, ok := v.Any().(error); ok {
+		return err.Error()
+	}
+	raw, err := strictjson.Marshal(v.Any())
+	if err != nil {
+		return "(not shown)"
+	}
+	return json.RawMessage(raw)
 }

@@ -24,6 +24,15 @@ type badStringer struct{}
 
 func (badStringer) String() string { panic("secret-panic in String") }
 
+// badError panics in its own methods, after the handler has returned.
+type badError struct{ badMarshaler }
+
+func (badError) Error() string { panic("secret-panic in Error") }
+
+type badText struct{ error }
+
+func (badText) ClientText() string { panic("secret-panic in ClientText") }
+
 type badMarshaler struct{}
 
 func (badMarshaler) MarshalJSON() ([]byte, error) { panic("secret-panic in MarshalJSON") }
@@ -45,6 +54,9 @@ func TestPanics(t *testing.T) {
 		"Goexit":       func(context.Context) (any, error) { runtime.Goexit(); return nil, nil },
 		"Stringer":     func(context.Context) (any, error) { panic(badStringer{}) },
 		"MarshalJSON":  func(context.Context) (any, error) { return badMarshaler{}, nil },
+		"Error":        func(context.Context) (any, error) { return nil, badError{} },
+		"ClientText":   func(context.Context) (any, error) { return nil, badText{errors.New("x")} },
+		"error data":   func(context.Context) (any, error) { return nil, &mcp.Error{Code: 1, Data: badMarshaler{}} },
 		"ErrAbort":     func(context.Context) (any, error) { panic(http.ErrAbortHandler) },
 		"after stream": func(ctx context.Context) (any, error) { thaw.Progress(ctx, 1, 2, "half"); panic("secret-panic") },
 	} {
@@ -104,6 +116,10 @@ func TestErrors(t *testing.T) {
 		{"any other, on this machine", errors.New("disk full"), "on", 200, 0, ": disk full", "handler_failed"},
 		{"protocol error", fmt.Errorf("secret: %w", &mcp.Error{Code: -1, Message: "own", Data: map[string]int{"a": 1}}), "off", 200, -1, "own", ""},
 		{"protocol error beside Errorf", errors.Join(thaw.Errorf("x"), &mcp.Error{Code: 42, Message: "own"}), "off", 200, 42, "own", ""},
+		{"nil protocol error", (*mcp.Error)(nil), "off", 200, -32603, "t failed (reference ", "handler_failed"},
+		{"nil unsupported", (*thaw.UnsupportedError)(nil), "off", 200, -32603, "t failed (reference ", "handler_failed"},
+		{"unsupported, a list", &thaw.UnsupportedError{Needs: mcp.ClientCapabilities{Raw: json.RawMessage(`["sampling"]`)}}, "off", 200, -32603, "t failed (reference ", "handler_failed"},
+		{"a code of JSON-RPC", &mcp.Error{Code: -32602, Message: "own"}, "off", 200, -32602, "own", ""},
 		{"reserved code", &mcp.Error{Code: -32002, Message: "secret"}, "off", 200, -32603, "t failed (reference ", "handler_failed"},
 		{"reserved code 2", &mcp.Error{Code: -32099, Message: "secret"}, "off", 200, -32603, "t failed (reference ", "handler_failed"},
 		{"unsupported", fmt.Errorf("x: %w", &thaw.UnsupportedError{Needs: mcp.ClientCapabilities{Raw: json.RawMessage(`{"sampling":{}}`)}}), "off", 400, -32021, "Missing required client capability", "missing_capability"},
@@ -137,7 +153,7 @@ func TestErrors(t *testing.T) {
 			if c.code == -32021 && !strings.Contains(got.raw, `"requiredCapabilities":{"sampling":{}}`) {
 				t.Errorf("data: %s", got.raw)
 			}
-			if strings.Contains(c.err.Error(), "secret") && c.code != -1 && !strings.Contains(log.String(), "secret") {
+			if !strings.HasPrefix(c.name, "nil ") && strings.Contains(c.err.Error(), "secret") && c.code != -1 && !strings.Contains(log.String(), "secret") {
 				t.Errorf("the log lacks the cause: %s", log)
 			}
 		})

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"runtime"
 	"strings"
@@ -99,7 +101,7 @@ func TestNotifications(t *testing.T) {
 					progress = append(progress, fmt.Sprint(params.Progress))
 				case mcp.NotificationMessage:
 					logs++
-					if !strings.Contains(string(m.Params), `"logger":"t"`) || !strings.Contains(string(m.Params), `"k":1`) {
+					if !strings.Contains(string(m.Params), `"logger":"t"`) || !strings.Contains(string(m.Params), `"k":1`) || !strings.Contains(string(m.Params), `"message":"`) {
 						t.Errorf("%s", m.Params)
 					}
 				default:
@@ -276,7 +278,8 @@ func TestListen(t *testing.T) {
 	server := httptest.NewServer(h)
 	defer server.Close()
 	tools, _ := listenStream(t, server, `"sub"`, `{"toolsListChanged":true,"promptsListChanged":false,"unknown":true}`)
-	uris, _ := listenStream(t, server, `41`, `{"resourceSubscriptions":["docs://a","docs://dir/"]}`)
+	// An acknowledgement is one line, however the client wrote its list (H-19).
+	uris, _ := listenStream(t, server, `41`, "{\"resourceSubscriptions\":[\n \"docs://a\",\n \"docs://dir/\"\n]}")
 	left, leave := listenStream(t, server, `1`, `{}`)
 
 	want := func(lines *bufio.Scanner, text string) {
@@ -377,5 +380,53 @@ func TestListenIsBounded(t *testing.T) {
 	}
 	if _, updated, _ := l.take(); len(updated) != maxPending+1 || updated[maxPending] != "docs://dir/" {
 		t.Errorf("%d pending, the last %q", len(updated), updated[len(updated)-1])
+	}
+}
+
+type badLogValuer struct{}
+
+func (badLogValuer) LogValue() slog.Value { panic("secret-panic") }
+
+// F-51: what a client may read of a log, whatever the author logs.
+func TestClientLogValues(t *testing.T) {
+	//lint:ignore SA1019 deprecated by the protocol, and served until it is gone (D-03)
+	s := thaw.Server{ClientLogging: true, Tools: []*thaw.Tool{tool1(func(ctx context.Context) (any, error) {
+		//lint:ignore SA1019 as above
+		log := thaw.ClientLogger(ctx)
+		log.Warn("x", "err", errors.New("own text"), slog.Group("g", "a", 1, "d", time.Second), "twice", 1, "twice", 2, "message", "y")
+		log.With("outer", 1).WithGroup("in").With("b", 2).Warn("x", "c", 3)
+		log.Warn("x", "panics", badMarshaler{}, "resolves", badLogValuer{}, "channel", make(chan int))
+		return 1, nil
+	}, nil)}}
+	h, _ := newHandler(t, s, Options{Host: resident})
+	got := do(t, h, withMeta(`{"io.modelcontextprotocol/logLevel":"debug"}`).request(t))
+	want := []string{
+		`{"err":"own text","g":{"a":1,"d":"1s"},"message":"x","twice":2}`,
+		`{"in":{"b":2,"c":3},"message":"x","outer":1}`,
+		`{"channel":"(not shown)","message":"x","panics":"(not shown)","resolves":"(not shown)"}`,
+	}
+	if len(got.messages) != len(want)+1 || strings.Contains(got.raw, "secret") {
+		t.Fatalf("%s", got.raw)
+	}
+	for i, data := range want {
+		if params := `{"level":"warning","logger":"t","data":` + data + `}`; string(got.messages[i].Params) != params {
+			t.Errorf("got  %s\nwant %s", got.messages[i].Params, params)
+		}
+	}
+}
+
+// B-30: a client that reads nothing but streams still gets an error's status.
+func TestStreamOnlyKeepsStatuses(t *testing.T) {
+	h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{tool1(func(context.Context) (any, error) {
+		return nil, &thaw.UnsupportedError{Needs: mcp.ClientCapabilities{Raw: json.RawMessage(`{"sampling":{}}`)}}
+	}, nil)}}, Options{Host: resident})
+	p := callT()
+	p.headers = map[string]string{"Accept": "text/event-stream"}
+	if got := do(t, h, p.request(t)); got.status != 400 || got.code() != -32021 {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	p = post{method: "tools/list", headers: p.headers}
+	if got := do(t, h, p.request(t)); got.status != 200 || got.header.Get("Content-Type") != "text/event-stream" || got.last().Result == nil {
+		t.Errorf("%d %v %s", got.status, got.header, got.raw)
 	}
 }
