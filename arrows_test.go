@@ -28,7 +28,7 @@ const jsonLibrary = "github.com/go-json-experiment/json"
 var arrows = []arrow{
 	{"internal/strictjson", nil, []string{jsonLibrary}, "a leaf below everything: JSON and nothing else"},
 	{"internal/call", nil, nil, "thaw and serve meet here, so it knows neither"},
-	{"internal/schema", []string{"internal/strictjson"}, []string{jsonLibrary, "github.com/santhosh-tekuri/jsonschema/v6"}, "schemas know types and JSON, not tools"},
+	{"internal/schema", []string{"internal/strictjson"}, []string{jsonLibrary}, "schemas know types and JSON, not tools; other implementations of JSON Schema judge ours in tests"},
 	{"mcp", []string{"internal/strictjson"}, nil, "wire types are a leaf; they share one JSON encoder with the rest"},
 	{"internal/declared", []string{"mcp", "internal/schema"}, nil, "what serve needs of an author's declarations, without either's behaviour"},
 	{"", []string{"mcp", "internal/call", "internal/declared", "internal/schema", "internal/strictjson"}, []string{"github.com/yosida95/uritemplate/v3"},

@@ -1,13 +1,14 @@
 package schema
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 )
@@ -31,258 +32,438 @@ func CheckInputRoot(raw []byte) error {
 }
 
 // Compile makes a validator of a hand-written schema, in dialect 2020-12 unless its
-// $schema names 2019-09 or draft-07; any other is refused (F-22, F-23). The error says
-// where the schema is wrong. It takes far longer than Of: call it at first use.
+// $schema names draft-07; any other is refused (F-22, F-23). Unknown keywords are
+// ignored, known ones of the wrong form are errors with their place, all joined.
 //
-// Nothing is fetched: a $ref that leads outside the schema is an error (F-24, F-25).
-// Work is bounded (F-26): patterns take linear time; documents of more than 200,000
-// values and numbers of more than 400 digits are refused; and a step, one schema looking
-// at one value, is allowed as often as the document is large, after which the violation
-// says so.
+// Nothing is fetched: a $ref that leads outside the schema, be it to a published
+// meta-schema, is an error (F-24, F-25). Work is bounded (F-26): patterns take linear
+// time; and a step, one schema looking at one value, is allowed as often as the document
+// is large, after which the violation says so.
 func Compile(raw []byte) (Validator, error) {
 	if err := strictjson.Check(raw, maxSchemaDepth); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	if err := checkDialect(strictjson.Trim(raw)); err != nil {
+	c := compiler{
+		tape:      newTape(raw),
+		resources: map[string]*resource{},
+		owner:     map[int]*resource{},
+		schemas:   map[int]*schema{},
+
+		dynamicAnchors: map[int]string{},
+	}
+	if err := c.chooseDialect(); err != nil {
 		return nil, err
 	}
-	d := decoder{doc: raw}
-	doc, _ := d.value(skipSpace(raw, 0))
-	if d.failed {
-		return nil, fmt.Errorf("schema at %q: %s", pointerTo(raw, d.badNumber), numberTooLong)
+	base := &url.URL{Scheme: "schema", Path: "/"}
+	root := &resource{base: base}
+	c.resources[base.String()] = root
+	c.scan(0, root)
+	for i := 0; i < len(c.scanned); i++ {
+		c.compile(c.scanned[i])
 	}
-	countSteps(doc, placeSchema)
-	w := &written{doc: doc}
-	first, err := w.instance()
-	if err != nil {
-		return nil, err
+	if len(c.errs) == 0 {
+		c.refuseLoops()
 	}
-	w.idle = append(w.idle, first)
-	return w, nil
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
+	return &written{root: c.schemas[0], dynamic: c.dynamic}, nil
 }
 
-// checkDialect looks at the root's $schema; the library refuses unknown ones further
-// down, since it would have to fetch them.
-func checkDialect(raw []byte) error {
-	if strictjson.Kind(raw) != '{' {
-		return nil
-	}
-	named := strictjson.Member(raw, "$schema")
-	if named == nil {
-		return nil
-	}
-	name, _ := strictjson.String(named)
-	_, dialect, _ := strings.Cut(strings.TrimSuffix(name, "#"), "://") // both http and https are about
-	switch dialect {
-	case "json-schema.org/draft/2020-12/schema", "json-schema.org/draft/2019-09/schema", "json-schema.org/draft-07/schema":
-		return nil
-	}
-	return fmt.Errorf("schema: dialect %s is not supported; supported are https://json-schema.org/draft/2020-12/schema (the default), https://json-schema.org/draft/2019-09/schema and http://json-schema.org/draft-07/schema", quoted(name))
-}
+// dialect is a revision of JSON Schema.
+type dialect uint8
 
-// written is the validator of a hand-written schema. A step can be counted only by
-// something compiled into the schema, so every validation has an instance to itself.
-type written struct {
-	doc any
-
-	mu   sync.Mutex
-	idle []*instance
-}
-
-type instance struct {
-	schema *jsonschema.Schema
-	steps  int // left
-}
-
-// rootURL is where the library thinks the schema lies. No name below .invalid exists.
-const rootURL = "https://schema.invalid/"
-
-func (w *written) instance() (*instance, error) {
-	in := &instance{}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(nothing{})
-	c.AssertFormat()
-	c.RegisterFormat(&jsonschema.Format{Name: stepFormat, Validate: func(any) error {
-		if in.steps--; in.steps < 0 {
-			panic(outOfSteps{})
-		}
-		return nil
-	}})
-	err := c.AddResource(rootURL, w.doc)
-	if err == nil {
-		in.schema, err = c.Compile(rootURL)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("schema: %s", strings.ReplaceAll(err.Error(), rootURL, ""))
-	}
-	return in, nil
-}
-
-// nothing is a loader that loads nothing, from nowhere.
-type nothing struct{}
-
-func (nothing) Load(string) (any, error) {
-	return nil, errors.New("a reference must stay inside the schema; nothing is fetched")
-}
-
-// stepFormat stands in for format in every schema: the library asks about it whenever a
-// schema looks at a value of the right type. Formats are annotations, so nothing is
-// lost.
-const stepFormat = "thaw-step"
-
-type outOfSteps struct{}
-
-// A document may cost stepsForAny steps, and stepsForValue more for each value in it,
-// but the deeper it is, the more a step costs. Only alternatives that are nested in each
-// other come near. maxValues bounds the errors that the library keeps of one document.
 const (
-	stepsForAny     = 10_000
-	stepsForValue   = 8
-	stepsTimesDepth = 8_000_000
-	maxValues       = 200_000
+	dialect2020 dialect = iota
+	dialect07
 )
 
-func (d *decoder) stepsAllowed() int {
-	return min(stepsForAny+stepsForValue*d.values, stepsTimesDepth/max(1, d.deepest))
+func (c *compiler) chooseDialect() error {
+	i := c.member(0, "$schema")
+	if i < 0 {
+		return nil
+	}
+	name := string(c.str(i))
+	d, ok := dialectNamed(name)
+	if !ok {
+		return fmt.Errorf("schema: dialect %s is not supported; supported are https://json-schema.org/draft/2020-12/schema (the default) and http://json-schema.org/draft-07/schema", quoted(name))
+	}
+	c.dialect = d
+	return nil
 }
 
-// countSteps puts stepFormat into every schema below v. What lies at unknown keywords
-// may be a schema too, if a $ref leads there.
-func countSteps(v any, p place) {
-	switch v := v.(type) {
-	case []any:
-		for _, element := range v {
-			countSteps(element, placeSchema)
+func dialectNamed(name string) (dialect, bool) {
+	name = strings.TrimSuffix(name, "#")
+	_, name, _ = strings.Cut(name, "://")
+	switch name {
+	case "json-schema.org/draft/2020-12/schema":
+		return dialect2020, true
+	case "json-schema.org/draft-07/schema":
+		return dialect07, true
+	}
+	return 0, false
+}
+
+// resource is a schema with an identifier, within which fragments are resolved.
+type resource struct {
+	base    *url.URL
+	root    int
+	anchors map[string]int
+	dynamic map[string]*schema // by $dynamicAnchor
+}
+
+// schema is a compiled schema. Nil and zero mean the keyword is absent.
+type schema struct {
+	never bool // the schema false
+	res   *resource
+
+	types        typeSet
+	enum         map[string]bool // canonical values; also of const
+	enumText     string
+	limits       []bound
+	multipleOf   *divisor
+	multipleText string
+
+	minLength, maxLength, minItems, maxItems int // -1: none
+	minProperties, maxProperties             int
+	minContains, maxContains                 int
+	pattern                                  *regexp.Regexp
+	uniqueItems                              bool
+
+	properties       map[string]*schema
+	propertyNames    []string // in the order of the text
+	patterns         []patternSchema
+	additional       *schema
+	names            *schema
+	required         []string
+	requiredAt       map[string]int
+	dependents       []dependent
+	prefix           []*schema
+	items            *schema
+	contains         *schema
+	unevaluatedItems *schema
+	unevaluatedProps *schema
+
+	inPlace              bool // one of these is there
+	allOf, anyOf, oneOf  []*schema
+	not, cond, then, els *schema
+	ref, dynamicRef      *schema
+	dynamicName          string // with dynamicRef: the anchor to look for in the dynamic scope
+}
+
+type patternSchema struct {
+	re     *regexp.Regexp
+	schema *schema
+}
+
+// dependent is what the presence of a property asks for.
+type dependent struct {
+	property string
+	required []string
+	schema   *schema
+}
+
+// bound is one of minimum, maximum and their exclusive forms.
+type bound struct {
+	text   string
+	value  decimal
+	wrong  int // what a value compared with it must not be: -1 below, 1 above
+	strict bool
+}
+
+func (b *bound) message() string {
+	switch {
+	case b.wrong < 0 && b.strict:
+		return "must be more than " + clip(b.text)
+	case b.wrong < 0:
+		return "must be at least " + clip(b.text)
+	case b.strict:
+		return "must be less than " + clip(b.text)
+	}
+	return "must be at most " + clip(b.text)
+}
+
+type compiler struct {
+	tape
+	dialect   dialect
+	resources map[string]*resource // by absolute URI without fragment
+	owner     map[int]*resource    // of scanned schemas
+	scanned   []int
+	schemas   map[int]*schema
+
+	dynamicAnchors map[int]string
+	dynamic        bool // there is a $dynamicRef
+	errs           []error
+}
+
+// str is the text of item i if it is a string, else empty.
+func (c *compiler) str(i int) []byte {
+	if c.items[i].kind != '"' {
+		return nil
+	}
+	return c.text(i)
+}
+
+func (c *compiler) fail(i int, format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf("schema at %q: %s", pointerTo(c.doc, int(c.items[i].start)), fmt.Sprintf(format, args...)))
+}
+
+// scan finds the schemas below item i where the dialect has them, their identifiers
+// and anchors.
+func (c *compiler) scan(i int, res *resource) {
+	if _, done := c.owner[i]; done {
+		return
+	}
+	if k := c.items[i].kind; k != '{' {
+		if k != 't' && k != 'f' {
+			c.fail(i, "a schema is an object or a boolean, not %s", kindName(k))
+			return
 		}
-	case map[string]any:
-		for name, member := range v {
-			if p == placeMap {
-				countSteps(member, placeSchema)
+		c.owner[i] = res
+		c.scanned = append(c.scanned, i)
+		return
+	}
+	onlyRef := c.dialect == dialect07 && c.member(i, "$ref") >= 0
+	if id := c.member(i, "$id"); id >= 0 && !onlyRef {
+		res = c.identify(i, id, res)
+	}
+	c.owner[i] = res
+	c.scanned = append(c.scanned, i)
+	for m := range c.children(i) {
+		keyword := string(c.name(m))
+		switch keyword {
+		case "$anchor", "$dynamicAnchor":
+			if c.dialect == dialect07 {
 				continue
 			}
-			switch name {
-			case "const", "enum", "default", "examples", "dependentRequired", "$vocabulary": // data
-			default:
-				countSteps(member, placeOf(name))
+			c.anchor(m, i, res)
+			if keyword == "$dynamicAnchor" {
+				c.dynamicAnchors[i] = string(c.str(m))
 			}
-		}
-		if _, isText := v["format"].(string); p != placeMap && (isText || v["format"] == nil) {
-			v["format"] = stepFormat
+		case "$schema":
+			if d, ok := dialectNamed(string(c.str(m))); !ok || d != c.dialect {
+				c.fail(m, "every $schema has to name the dialect of the root")
+			}
+		default:
+			if !onlyRef || keyword == "definitions" {
+				c.scanKeyword(m, keyword, res)
+			}
 		}
 	}
 }
 
-// Validate returns doc itself if it is valid: hand-written schemas change nothing.
-func (w *written) Validate(doc []byte) ([]byte, []Violation) {
-	d := decoder{doc: doc}
-	value, _ := d.value(skipSpace(doc, 0))
+func (c *compiler) scanKeyword(m int, keyword string, res *resource) {
+	place := placeOf(keyword)
+	switch keyword {
+	case "$defs", "dependentSchemas", "prefixItems", "contentSchema", "unevaluatedItems", "unevaluatedProperties":
+		if c.dialect == dialect07 {
+			return
+		}
+	case "additionalItems", "dependencies":
+		if c.dialect == dialect2020 {
+			return
+		}
+	case "items":
+		if c.dialect == dialect2020 && c.items[m].kind == '[' {
+			c.fail(m, "items is one schema; for one schema a position use prefixItems")
+			return
+		}
+	}
+	list := place == placeList || place == placeSchemaOrList && c.items[m].kind == '['
 	switch {
-	case d.values > maxValues:
-		return nil, []Violation{{Message: fmt.Sprintf("must hold at most %d values in all", maxValues)}}
-	case d.failed:
-		return nil, []Violation{{pointerTo(doc, d.badNumber), numberTooLong}}
-	}
-	finished, err := w.validate(value, d.stepsAllowed())
-	if !finished {
-		return nil, []Violation{{Message: "checking this takes more work than is allowed; make it smaller or less deeply nested"}}
-	}
-	if err == nil {
-		return doc, nil
-	}
-	return nil, violationsOf(err)
-}
-
-// validate runs an idle or new instance; finished is false when the steps ran out.
-func (w *written) validate(value any, steps int) (finished bool, err error) {
-	w.mu.Lock()
-	var in *instance
-	if n := len(w.idle); n > 0 {
-		in, w.idle = w.idle[n-1], w.idle[:n-1]
-	}
-	w.mu.Unlock()
-	if in == nil {
-		if in, err = w.instance(); err != nil {
-			return true, err
+	case place == placeNone:
+	case place == placeMap:
+		if c.items[m].kind != '{' {
+			c.fail(m, "%s is an object of schemas", keyword)
+			return
 		}
-	}
-	in.steps = steps
-	defer func() {
-		if p := recover(); p != nil {
-			if _, ok := p.(outOfSteps); !ok {
-				panic(p)
-			}
-			finished, err = false, nil
-		}
-		w.mu.Lock()
-		w.idle = append(w.idle, in)
-		w.mu.Unlock()
-	}()
-	return true, in.schema.Validate(value)
-}
-
-// decoder makes the library's form of a text that passed strictjson.Check. Numbers keep
-// their digits.
-type decoder struct {
-	doc       []byte
-	values    int
-	depth     int
-	deepest   int
-	failed    bool
-	badNumber int // index of the first number that is too long
-}
-
-// The library computes with numbers digit by digit, in quadratic time.
-const (
-	maxDigits     = 400
-	numberTooLong = "must be a number of at most 400 digits, written out"
-)
-
-func (d *decoder) value(i int) (v any, end int) {
-	doc := d.doc
-	d.values++
-	d.depth++
-	defer func() { d.depth-- }()
-	d.deepest = max(d.deepest, d.depth)
-	switch strictjson.Kind(doc[i:]) {
-	case '{':
-		object := map[string]any{}
-		for i = skipSpace(doc, i+1); doc[i] != '}'; {
-			nameEnd, escaped := stringEnd(doc, i)
-			name := string(unquote(doc[i:nameEnd], escaped))
-			object[name], i = d.value(skipSpace(doc, skipSpace(doc, nameEnd)+1))
-			if i = skipSpace(doc, i); doc[i] == ',' {
-				i = skipSpace(doc, i+1)
+		for s := range c.children(m) {
+			if keyword != "dependencies" || c.items[s].kind != '[' {
+				c.scan(s, res)
 			}
 		}
-		return object, i + 1
-	case '[':
-		array := []any{}
-		for i = skipSpace(doc, i+1); doc[i] != ']'; {
-			var element any
-			element, i = d.value(i)
-			array = append(array, element)
-			if i = skipSpace(doc, i); doc[i] == ',' {
-				i = skipSpace(doc, i+1)
+	case list:
+		if c.items[m].kind != '[' || c.items[m].size == 0 {
+			c.fail(m, "%s is a list of at least one schema", keyword)
+			return
+		}
+		for s := range c.children(m) {
+			c.scan(s, res)
+		}
+	default:
+		c.scan(m, res)
+	}
+}
+
+// identify makes schema i, which has an $id, a resource of its own.
+func (c *compiler) identify(i, id int, parent *resource) *resource {
+	text := string(c.str(id))
+	u, err := parent.base.Parse(text)
+	if text == "" || err != nil {
+		c.fail(id, "$id is a URI reference")
+		return parent
+	}
+	if c.dialect == dialect07 && strings.HasPrefix(text, "#") {
+		c.addAnchor(id, i, parent, text[1:])
+		return parent
+	}
+	if u.Fragment != "" {
+		c.fail(id, "$id has no fragment; for that use $anchor")
+		return parent
+	}
+	u.RawFragment = ""
+	key := withoutFragment(u)
+	if _, taken := c.resources[key]; taken {
+		c.fail(id, "the identifier %q is there twice", clip(key))
+		return parent
+	}
+	res := &resource{base: u, root: i}
+	c.resources[key] = res
+	return res
+}
+
+func withoutFragment(u *url.URL) string {
+	v := *u
+	v.Fragment, v.RawFragment = "", ""
+	return strings.TrimSuffix(v.String(), "#")
+}
+
+func (c *compiler) anchor(m, schema int, res *resource) {
+	name := string(c.str(m))
+	if !isAnchor(name) {
+		c.fail(m, "an anchor is a letter or _ followed by letters, digits and -_.")
+		return
+	}
+	c.addAnchor(m, schema, res, name)
+}
+
+func (c *compiler) addAnchor(m, schema int, res *resource, name string) {
+	if other, taken := res.anchors[name]; taken && other != schema {
+		c.fail(m, "the anchor %q is there twice", clip(name))
+		return
+	}
+	if res.anchors == nil {
+		res.anchors = map[string]int{}
+	}
+	res.anchors[name] = schema
+}
+
+func isAnchor(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if !isLetter(c) && c != '_' && (i == 0 || c-'0' > 9 && c != '-' && c != '.') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// resolve finds the schema that a reference in res leads to.
+func (c *compiler) resolve(at int, res *resource) *schema {
+	ref := string(c.str(at))
+	u, err := res.base.Parse(ref)
+	if err != nil || c.items[at].kind != '"' {
+		c.fail(at, "a reference is a URI reference")
+		return nil
+	}
+	if strings.HasPrefix(ref, "#") {
+		// Package url resolves these wrongly against a URN.
+		same := *res.base
+		same.Fragment = u.Fragment
+		u = &same
+	}
+	target, ok := c.resources[withoutFragment(u)]
+	if !ok {
+		c.fail(at, "%q leads outside this schema; references are never fetched, so put what it means under $defs", clip(ref))
+		return nil
+	}
+	i := target.root
+	switch fragment := u.Fragment; {
+	case fragment == "":
+	case fragment[0] == '/':
+		if i, target = c.follow(fragment, target); i < 0 {
+			c.fail(at, "%q leads nowhere", clip(ref))
+			return nil
+		}
+	default:
+		var found bool
+		if i, found = target.anchors[fragment]; !found {
+			c.fail(at, "no schema has the anchor of %q", clip(ref))
+			return nil
+		}
+	}
+	c.scan(i, target)
+	return c.compile(i)
+}
+
+// follow walks a JSON Pointer from the root of res.
+func (c *compiler) follow(pointer string, res *resource) (int, *resource) {
+	i := res.root
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		next := -1
+		if c.items[i].kind == '[' {
+			if n, err := strconv.Atoi(token); err == nil && n >= 0 && n < int(c.items[i].size) {
+				for next = i + 1; n > 0; n-- {
+					next = int(c.items[next].next)
+				}
 			}
+		} else {
+			next = c.member(i, token)
 		}
-		return array, i + 1
-	case '"':
-		end, escaped := stringEnd(doc, i)
-		return string(unquote(doc[i:end], escaped)), end
-	case 't':
-		return true, i + len("true")
-	case 'f':
-		return false, i + len("false")
-	case 'n':
-		return nil, i + len("null")
-	}
-	end = scalarEnd(doc, i)
-	if n := parseDecimal(doc[i:end]); n.count > maxDigits || n.point > maxDigits || n.point < -maxDigits {
-		if !d.failed {
-			d.failed, d.badNumber = true, i
+		if next < 0 {
+			return -1, nil
 		}
-		return nil, end
+		i = next
+		if owner, ok := c.owner[i]; ok {
+			res = owner
+		}
 	}
-	return json.Number(doc[i:end]), end
+	return i, res
+}
+
+// refuseLoops reports schemas that lead back to themselves at the same value: no
+// document could ever be judged.
+func (c *compiler) refuseLoops() {
+	const open, closed = 1, 2
+	state := map[*schema]int{}
+	var visit func(s *schema) bool
+	visit = func(s *schema) bool {
+		switch {
+		case s == nil || state[s] == closed:
+			return false
+		case state[s] == open:
+			return true
+		}
+		state[s] = open
+		inPlace := slices.Concat(s.allOf, s.anyOf, s.oneOf, []*schema{s.not, s.cond, s.then, s.els, s.ref, s.dynamicRef})
+		for _, d := range s.dependents {
+			inPlace = append(inPlace, d.schema)
+		}
+		loop := slices.ContainsFunc(inPlace, visit)
+		state[s] = closed
+		return loop
+	}
+	for _, i := range c.scanned {
+		if visit(c.schemas[i]) {
+			c.fail(i, "the schema refers to itself without going down to a property or item")
+			return
+		}
+	}
+}
+
+// count reads the value of a keyword that is a non-negative integer.
+func (c *compiler) count(m int) int {
+	v, form := integer{}, integerFraction
+	if c.items[m].kind == '0' {
+		v, form = parseInteger(c.raw(m))
+	}
+	switch {
+	case form == integerHuge && c.raw(m)[0] != '-', v.mag > math.MaxInt && !v.neg:
+		return math.MaxInt
+	case form == integerFraction, form == integerHuge, v.neg:
+		c.fail(m, "%s is a non-negative integer", c.name(m))
+		return -1
+	}
+	return int(v.mag)
 }

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,9 +23,9 @@ func TestCompiledValidate(t *testing.T) {
 		{`true`, map[string][]string{`1`: nil, `{"a":[null]}`: nil}},
 		{`false`, map[string][]string{`1`: {"is not allowed"}}},
 		{`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":["string","null"]}},"required":["a","c"],"additionalProperties":false}`, map[string][]string{
-			`{"a":1,"c":2}`:      {`unknown property "c"`},
-			`{"a":1.5,"b":null}`: {`missing property "c"`, "/a: must be an integer, not a number"},
-			`{"A":1,"b":true}`:   {`missing property "a"`, `missing property "c"`, `unknown property "A"`, "/b: must be null or a string, not a boolean"},
+			`{"a":1,"c":2}`:      {`unknown property "c"; allowed are "a", "b"`},
+			`{"a":1.5,"b":null}`: {"/a: must be an integer, without a fraction", `missing property "c"`},
+			`{"A":1,"b":true}`:   {`unknown property "A"; did you mean "a"? Names are case-sensitive`, "/b: must be null or a string, not a boolean", `missing property "a"`, `missing property "c"`},
 			`[]`:                 {"must be an object, not an array"},
 		}},
 		{`{"items":{"type":"integer"}}`, map[string][]string{`[1,2.0,1e2]`: nil, `[1,"a",null]`: {"/1: must be an integer, not a string", "/2: must be an integer, not null"}}},
@@ -39,8 +38,8 @@ func TestCompiledValidate(t *testing.T) {
 		{`{"enum":["a",1,null,{"b":[1.0]}]}`, map[string][]string{`"a"`: nil, `{"b":[1]}`: nil, `"c"`: {`must be one of "a", 1, null, {"b":[1.0]}, not "c"`}, `"` + strings.Repeat("x", 50) + `"`: {`must be one of "a", 1, null, {"b":[1.0]}`}}},
 		{`{"minItems":1,"maxItems":2,"uniqueItems":true}`, map[string][]string{`[1]`: nil, `[]`: {"must have at least 1 item, has 0"}, `[1,1.0,2]`: {"must have at most 2 items, has 3", "must not have equal items, but items 0 and 1 are"}}},
 		{`{"minProperties":1,"maxProperties":1}`, map[string][]string{`{}`: {"must have at least 1 property, has 0"}, `{"a":1,"b":2}`: {"must have at most 1 property, has 2"}}},
-		{`{"properties":{"a":{"propertyNames":{"pattern":"^x","maxLength":2}}}}`, map[string][]string{`{"a":{"x":1}}`: nil, `{"a":{"y":1},"b":2}`: {`property name "y" must match the pattern ^x`}}},
-		{`{"contains":{"type":"string"}}`, map[string][]string{`[1,"a"]`: nil, `[1]`: {"must have an item of the kind that contains describes"}}},
+		{`{"properties":{"a":{"propertyNames":{"pattern":"^x","maxLength":2}}}}`, map[string][]string{`{"a":{"x":1}}`: nil, `{"a":{"y":1},"b":2}`: {`/a: property name "y" must match the pattern ^x`}}},
+		{`{"contains":{"type":"string"}}`, map[string][]string{`[1,"a"]`: nil, `[1]`: {"must have at least 1 item of the kind that contains describes, has 0"}}},
 		{`{"contains":{"type":"string"},"minContains":2,"maxContains":2}`, map[string][]string{`["a","b"]`: nil, `["a"]`: {"must have at least 2 items of the kind that contains describes, has 1"}, `["a","b","c"]`: {"must have at most 2 items of the kind that contains describes, has 3"}}},
 		{`{"dependentRequired":{"a":["b","c"]}}`, map[string][]string{`{"a":1,"b":2}`: {`with property "a" there must be "c"`}}},
 		{`{"not":{"type":"string"}}`, map[string][]string{`1`: nil, `"a"`: {"must not match the schema under not"}}},
@@ -56,10 +55,13 @@ func TestCompiledValidate(t *testing.T) {
 		{`{"oneOf":[{"minimum":1},{"maximum":5}]}`, map[string][]string{`7`: nil, `3`: {"must match exactly one of the alternatives of oneOf, but matches alternatives 1 and 2"}}},
 		{`{"$ref":"#/$defs/a~1b","$defs":{"a/b":{"$anchor":"x","type":"array","items":{"$ref":"#x"}}}}`, map[string][]string{`[[],[[]]]`: nil, `[[],[1]]`: {"/1/0: must be an array, not a number"}}},
 		{`{"$id":"https://example.com/root","$ref":"item","$defs":{"i":{"$id":"item","type":"integer"}}}`, map[string][]string{`1`: nil, `"a"`: {"must be an integer, not a string"}}},
-		{`{"prefixItems":[{"type":"string"}],"items":false}`, map[string][]string{`["a"]`: nil, `["a",1]`: {"/1: is not allowed"}}},
-		{`{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, map[string][]string{`{"a":1}`: nil, `{"b":1}`: {"/b: is not allowed"}}},
-		{`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"string"}],"additionalItems":false,"dependencies":{"a":["b"]}}`, map[string][]string{`["a"]`: nil, `["a",1]`: {"has 1 item too many"}, `{"a":1}`: {`with property "a" there must be "b"`}}},
-		{`{"$schema":"https://json-schema.org/draft/2019-09/schema","items":[{"type":"string"}],"dependentSchemas":{"a":{"required":["b"]}}}`, map[string][]string{`[1]`: {"/0: must be a string, not a number"}, `{"a":1}`: {`missing property "b"`}}},
+		{`{"prefixItems":[{"type":"string"}],"items":false}`, map[string][]string{`["a"]`: nil, `["a",1,2]`: {"must have at most 1 item, has 3"}}},
+		{`{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, map[string][]string{`{"a":1}`: nil, `{"b":1}`: {`unknown property "b"`}}},
+		{`{"prefixItems":[true],"unevaluatedItems":false}`, map[string][]string{`[1]`: nil, `[1,2]`: {"item 1 is one too many: no rule allows it"}}},
+		{`{"patternProperties":{"^x-":true},"properties":{"a":true},"additionalProperties":false}`, map[string][]string{`{"x-1":1,"a":2}`: nil, `{"b":1}`: {`unknown property "b"; allowed are "a", and those that match ^x-`}}},
+		{`{"additionalProperties":false,"patternProperties":{"^x-":{"type":"null"}}}`, map[string][]string{`{"b":1,"x-":0}`: {`unknown property "b"; allowed are those that match ^x-`, "/x-: must be null, not a number"}}},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"string"}],"additionalItems":false,"dependencies":{"a":["b"]}}`, map[string][]string{`["a"]`: nil, `["a",1]`: {"must have at most 1 item, has 2"}, `{"a":1}`: {`with property "a" there must be "b"`}}},
+		{`{"dependentSchemas":{"a":{"required":["b"]}}}`, map[string][]string{`{"a":1}`: {`missing property "b"`}, `{}`: nil}},
 		// Formats are annotations, also in draft-07.
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","format":"date"}`, map[string][]string{`"x"`: nil}},
 		{`{"format":"ipv4","contentEncoding":"base64"}`, map[string][]string{`"%"`: nil}},
@@ -86,103 +88,55 @@ func TestCompileErrors(t *testing.T) {
 	}{
 		{"not JSON", `{"a":`, "schema: incomplete JSON"},
 		{"duplicate member", `{"type":"object","type":"object"}`, "duplicate member"},
-		{"no schema", `1`, "not valid against metaschema"},
-		{"wrong type (F-23)", `{"properties":{"a":{"type":"strin"}}}`, "/properties/a/type"},
-		{"wrong keyword value", `{"minLength":-1}`, "/minLength"},
-		{"wrong format", `{"format":1}`, "/format"},
-		{"wrong pattern", `{"pattern":"(?=a)"}`, "/pattern"},
-		{"unknown dialect (F-23)", `{"$schema":"https://example.com/dialect"}`, `dialect "https://example.com/dialect" is not supported; supported are https://json-schema.org/draft/2020-12/schema (the default)`},
+		{"no schema", `1`, `schema at "": a schema is an object or a boolean, not a number`},
+		{"no schema inside", `{"items":{"not":[]}}`, `schema at "/items/not": a schema is an object or a boolean, not an array`},
+		{"wrong type (F-23)", `{"properties":{"a":{"type":"strin"}}}`, `schema at "/properties/a/type": type is one or more of null, boolean, object, array, number, string, integer`},
+		{"a type twice", `{"type":["null","null"]}`, `schema at "/type/1": this type is there twice`},
+		{"no types", `{"type":[]}`, "type names at least one type"},
+		{"negative count", `{"minLength":-1}`, `schema at "/minLength": minLength is a non-negative integer`},
+		{"fractional count", `{"maxItems":1.5}`, `schema at "/maxItems": maxItems is a non-negative integer`},
+		{"negative huge count", `{"maxItems":-1e30}`, `schema at "/maxItems": maxItems is a non-negative integer`},
+		{"limit is no number", `{"minimum":"1"}`, `schema at "/minimum": minimum is a number`},
+		{"zero divisor", `{"multipleOf":0}`, "multipleOf is a number above 0 of at most 19 digits"},
+		{"long divisor", `{"multipleOf":1.0000000000000000001}`, "multipleOf is a number above 0 of at most 19 digits"},
+		{"endless divisor", `{"multipleOf":1e1000000000000}`, "multipleOf is a number above 0 of at most 19 digits"},
+		{"wrong format", `{"format":1}`, `schema at "/format": format is a string`},
+		{"wrong pattern", `{"pattern":"(?=a)"}`, `schema at "/pattern": not a regular expression in RE2 syntax`},
+		{"wrong property pattern", `{"patternProperties":{"(":{}}}`, `schema at "/patternProperties/(": not a regular expression in RE2 syntax`},
+		{"required twice", `{"required":["a","a"]}`, `schema at "/required/1": these are names of properties`},
+		{"properties is no object", `{"properties":[]}`, `schema at "/properties": properties is an object of schemas`},
+		{"enum is no array", `{"enum":{}}`, `schema at "/enum": enum is an array`},
+		{"no alternatives", `{"anyOf":[]}`, `schema at "/anyOf": anyOf is a list of at least one schema`},
+		{"old items", `{"items":[{}]}`, `schema at "/items": items is one schema; for one schema a position use prefixItems`},
+		{"all that is wrong", `{"minLength":"1","maxLength":[]}`, "schema at \"/minLength\": minLength is a non-negative integer\nschema at \"/maxLength\": maxLength is a non-negative integer"},
+		{"unknown dialect (F-23)", `{"$schema":"https://example.com/dialect"}`, `schema: dialect "https://example.com/dialect" is not supported; supported are https://json-schema.org/draft/2020-12/schema (the default) and http://json-schema.org/draft-07/schema`},
+		{"2019-09", `{"$schema":"https://json-schema.org/draft/2019-09/schema"}`, `dialect "https://json-schema.org/draft/2019-09/schema" is not supported`},
 		{"draft-06", `{"$schema":"http://json-schema.org/draft-06/schema#"}`, "is not supported"},
 		{"dialect is no string", `{"$schema":1}`, "is not supported"},
-		{"unknown dialect inside", `{"$defs":{"a":{"$id":"https://example.com/a","$schema":"https://example.com/dialect"}}}`, "nothing is fetched"},
-		{"remote reference (F-24)", `{"properties":{"a":{"$ref":"https://example.com/a.json"}}}`, `"https://example.com/a.json": a reference must stay inside the schema; nothing is fetched`},
-		{"relative reference (F-25)", `{"$ref":"other.json#/a"}`, `"other.json": a reference must stay inside the schema`},
-		{"file reference", `{"$ref":"file:///etc/passwd"}`, "nothing is fetched"},
-		{"reference to nowhere", `{"$ref":"#/$defs/a"}`, `"#/$defs/a" not found`},
-		{"unknown anchor", `{"$ref":"#a"}`, "#a"},
-		{"endless number", `{"properties":{"a":{"minimum":1e999999999}}}`, `schema at "/properties/a/minimum": must be a number of at most 400 digits`},
+		{"another dialect inside", `{"$defs":{"a":{"$id":"https://example.com/a","$schema":"http://json-schema.org/draft-07/schema#"}}}`, `schema at "/$defs/a/$schema": every $schema has to name the dialect of the root`},
+		{"remote reference (F-24)", `{"properties":{"a":{"$ref":"https://example.com/a.json"}}}`, `schema at "/properties/a/$ref": "https://example.com/a.json" leads outside this schema; references are never fetched, so put what it means under $defs`},
+		{"relative reference (F-25)", `{"$ref":"other.json#/a"}`, `"other.json#/a" leads outside this schema`},
+		{"file reference", `{"$ref":"file:///etc/passwd"}`, "leads outside this schema"},
+		{"reference to the meta-schema", `{"$ref":"https://json-schema.org/draft/2020-12/schema"}`, "leads outside this schema"},
+		{"reference to nowhere", `{"$ref":"#/$defs/a"}`, `schema at "/$ref": "#/$defs/a" leads nowhere`},
+		{"reference into a scalar", `{"title":"x","$ref":"#/title/0"}`, "leads nowhere"},
+		{"reference to no schema", `{"title":"x","$ref":"#/title"}`, `schema at "/title": a schema is an object or a boolean, not a string`},
+		{"reference is no string", `{"$ref":1}`, `schema at "/$ref": a reference is a URI reference`},
+		{"unknown anchor", `{"$ref":"#a"}`, `schema at "/$ref": no schema has the anchor of "#a"`},
+		{"anchor twice", `{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}`, `the anchor "x" is there twice`},
+		{"identifier twice", `{"$defs":{"a":{"$id":"https://example.com/x"},"b":{"$id":"https://example.com/x"}}}`, `the identifier "https://example.com/x" is there twice`},
+		{"loop", `{"$ref":"#"}`, "the schema refers to itself without going down to a property or item"},
+		{"loop of two", `{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"if":{"not":{"$ref":"#"}}}}}`, "the schema refers to itself without going down to a property or item"},
+		{"too deep", strings.Repeat(`{"not":`, 200) + "true" + strings.Repeat("}", 200), "deep"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, err := Compile([]byte(c.schema))
 			if v != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
-			if err != nil && strings.Contains(err.Error(), "invalid/") {
+			if err != nil && strings.Contains(err.Error(), "schema:/") {
 				t.Errorf("the error shows the made-up address: %v", err)
 			}
 		})
-	}
-}
-
-// F-26: what would take for ever is refused, and the validator is as good as before.
-func TestCompiledWorkIsBounded(t *testing.T) {
-	expression := mustCompile(t, `{"$ref":"#/$defs/e","$defs":{"e":{"anyOf":[
-		{"properties":{"op":{"const":"and"},"args":{"items":{"$ref":"#/$defs/e"}}},"required":["op","args"]},
-		{"properties":{"op":{"const":"or"},"args":{"items":{"$ref":"#/$defs/e"}}},"required":["op","args"]},
-		{"type":"string"}]}}}`)
-	nested := func(depth int, leaf string) []byte {
-		return check(t, strings.Repeat(`{"op":"and","args":[`, depth)+leaf+strings.Repeat(`]}`, depth))
-	}
-	const refusal = "checking this takes more work than is allowed; make it smaller or less deeply nested"
-	if _, got := expression.Validate(nested(60, "{}")); !slices.Equal(texts(got), []string{refusal}) {
-		t.Errorf("deep and wrong: %q", got)
-	}
-	if _, got := expression.Validate(nested(3, `"x"`)); got != nil {
-		t.Errorf("shallow and right: %q", got)
-	}
-	// The same where a wrong document makes the schema right.
-	hidden := mustCompile(t, `{"not":{"$ref":"#/$defs/e"},"$defs":{"e":{"anyOf":[{"type":"object","properties":{"a":{"$ref":"#/$defs/e"}}},{"type":"object","properties":{"a":{"$ref":"#/$defs/e"}}}]}}}`)
-	if _, got := hidden.Validate(check(t, strings.Repeat(`{"a":`, 60)+"1"+strings.Repeat("}", 60))); !slices.Equal(texts(got), []string{refusal}) {
-		t.Errorf("under not: %q", got)
-	}
-	// And where the schema lies at a place that is none of the dialect's.
-	odd := mustCompile(t, `{"$ref":"#/odd/e","odd":{"e":{"anyOf":[{"properties":{"a":{"$ref":"#/odd/e"}},"required":["b"]},{"properties":{"a":{"$ref":"#/odd/e"}},"required":["b"]}]}}}`)
-	if _, got := odd.Validate(check(t, strings.Repeat(`{"a":`, 60)+"{}"+strings.Repeat("}", 60))); !slices.Equal(texts(got), []string{refusal}) {
-		t.Errorf("at an unknown keyword: %q", got)
-	}
-
-	numbers := mustCompile(t, `{"items":{"minimum":1}}`)
-	for _, n := range []string{"1e401", "1e-402", "1e999999999999", "1e-999999999999", strings.Repeat("7", 401), "0." + strings.Repeat("0", 500) + "1"} {
-		if _, got := numbers.Validate(check(t, "[1,"+n+"]")); !slices.Equal(texts(got), []string{"/1: " + numberTooLong}) {
-			t.Errorf("%.20s: %q", n, got)
-		}
-	}
-	if _, got := numbers.Validate(check(t, "[1e300,"+strings.Repeat("7", 400)+"]")); got != nil {
-		t.Errorf("numbers within the bound: %q", got)
-	}
-	if _, got := numbers.Validate(check(t, "["+strings.Repeat("1,", maxValues)+"1]")); len(got) != 1 || got[0].Message != "must hold at most 200000 values in all" {
-		t.Errorf("too many values: %q", got)
-	}
-	if _, got := numbers.Validate(check(t, "["+strings.Repeat("1,", maxValues/2)+"1]")); got != nil {
-		t.Errorf("many values: %q", got)
-	}
-	if _, got := numbers.Validate(check(t, "["+strings.Repeat("0,", 1000)+"1]")); len(got) != maxViolations+1 {
-		t.Errorf("%d violations", len(got))
-	}
-	for _, v := range mustViolate(t, `{"additionalProperties":{"type":"string"}}`, fmt.Sprintf(`{%q:1}`, strings.Repeat("x", 5000))) {
-		if len(v.String()) > 200 {
-			t.Errorf("a violation of %d bytes", len(v.String()))
-		}
-	}
-}
-
-func mustViolate(tb testing.TB, schema, doc string) []Violation {
-	tb.Helper()
-	_, violations := mustCompile(tb, schema).Validate(check(tb, doc))
-	if len(violations) == 0 {
-		tb.Fatalf("%s accepts %s", schema, doc)
-	}
-	return violations
-}
-
-// The library walks maps; what a model reads must not change from call to call.
-func TestCompiledOrder(t *testing.T) {
-	schema := `{"additionalProperties":false,"properties":{"a":{"type":"string"},"b":{"anyOf":[{"required":["x"],"properties":{"y":{"type":"integer"}}},{"required":["z"]}]},"c":{"minimum":5}}}`
-	doc := `{"a":1,"b":{"y":"s"},"c":1,"d":1,"e":2,"f":3}`
-	first := texts(mustViolate(t, schema, doc))
-	for range 30 {
-		if again := texts(mustViolate(t, schema, doc)); !slices.Equal(again, first) {
-			t.Fatalf("%q\n%q", first, again)
-		}
 	}
 }

@@ -45,8 +45,9 @@
 //
 // # Hand-written schemas
 //
-// Compile takes dialects 2020-12 (the default), 2019-09 and draft-07 (F-22, F-23).
-// Nothing is ever fetched: a $ref leads to a place in the same document or the schema
-// is refused (F-24, F-25). Format and content keywords are annotations in all dialects,
+// Compile takes dialects 2020-12 (the default) and draft-07, and refuses others (F-22,
+// F-23); a schema keeps to one. Nothing is ever fetched: a $ref leads to a place in the
+// same document or the schema is refused (F-24, F-25), and so is a schema that leads
+// back to itself at the same value. Format and content keywords are annotations,
 // patterns are RE2, numbers exact. Work is bounded (F-26): see Compile.
 package schema

@@ -278,3 +278,72 @@ func hasExponent(text []byte) bool {
 	}
 	return false
 }
+
+// appendCanonical appends a text that is the same for equal numbers only.
+func (d decimal) appendCanonical(dst []byte) []byte {
+	if d.count == 0 {
+		return append(dst, '0')
+	}
+	if d.neg {
+		dst = append(dst, '-')
+	}
+	for _, c := range d.digits {
+		if c != '.' {
+			dst = append(dst, c)
+		}
+	}
+	return strconv.AppendInt(append(dst, 'e'), d.point, 10)
+}
+
+// divisor is the value of multipleOf: mag x 10^exponent, mag no multiple of 10.
+type divisor struct {
+	mag      uint64
+	exponent int64
+}
+
+// A divisor that is no more than this fits in 64 bits, and leaves exponents room.
+const (
+	maxDivisorDigits   = 19
+	maxDivisorExponent = 1 << 32
+)
+
+func newDivisor(d decimal) (divisor, bool) {
+	if d.neg || d.count == 0 || d.count > maxDivisorDigits || d.point > maxDivisorExponent || d.point < -maxDivisorExponent {
+		return divisor{}, false
+	}
+	var mag uint64
+	for _, c := range d.digits {
+		if c != '.' {
+			mag = mag*10 + uint64(c-'0')
+		}
+	}
+	return divisor{mag, d.point - int64(d.count)}, true
+}
+
+// divides reports whether v is a multiple, whatever its size.
+func (d *divisor) divides(v decimal) bool {
+	if v.count == 0 {
+		return true
+	}
+	// v's last digit is not 0, so no fraction of ten makes it a multiple.
+	zeros := v.point - int64(v.count) - d.exponent
+	if zeros < 0 {
+		return false
+	}
+	rest := uint64(0)
+	next := func(digit byte) {
+		hi, lo := bits.Mul64(rest, 10)
+		lo, carry := bits.Add64(lo, uint64(digit), 0)
+		rest = bits.Rem64(hi+carry, lo, d.mag)
+	}
+	for _, c := range v.digits {
+		if c != '.' {
+			next(c - '0')
+		}
+	}
+	// No number of 64 bits has more factors of 2 or 5, so further zeros change nothing.
+	for range min(zeros, 64) {
+		next(0)
+	}
+	return rest == 0
+}
