@@ -9,14 +9,15 @@ type written struct {
 }
 
 // A step is one schema looking at one value of a usual size; larger values take more.
-// A document may cost stepsForAny, and stepsForValue more for each value in it. Only
+// A document may cost stepsForAny, and more for each value and byte in it. Only
 // alternatives nested in each other come near.
 const (
 	stepsForAny   = 200_000
-	stepsForValue = 64
+	stepsForValue = 32
+	stepsForByte  = 1
 
 	// maxNesting bounds the stack where a $dynamicRef goes round in circles.
-	maxNesting = 10_000
+	maxNesting = 4_000
 )
 
 // Validate returns doc itself if it is valid: hand-written schemas change nothing.
@@ -25,7 +26,7 @@ func (w *written) Validate(doc []byte) ([]byte, []Violation) {
 		return nil, []Violation{{Message: "must be shorter than 2 GiB"}}
 	}
 	e := evaluation{tape: newTape(doc), dynamic: w.dynamic}
-	allowed := stepsForAny + stepsForValue*len(e.items)
+	allowed := stepsForAny + stepsForValue*len(e.items) + stepsForByte*len(doc)
 	e.steps = allowed
 	// Why a document is wrong is worked out only of one that is: most are right, and
 	// what an alternative that does not match has to say is not wanted then.
@@ -108,7 +109,7 @@ func (e *evaluation) pointer() string {
 }
 
 // spend takes the steps of looking through n bytes.
-func (e *evaluation) spend(n int) { e.steps -= n / 64 }
+func (e *evaluation) spend(n int) { e.steps -= (n + 63) / 64 }
 
 func (e *evaluation) length(i int) int { return int(e.items[i].end - e.items[i].start) }
 
@@ -459,7 +460,7 @@ func (e *evaluation) inPlace(s *schema, i int, sc *scope, own seen, r *findings)
 		valid = e.check(s.ref, i, sc, own, r)
 	}
 	if s.dynamicRef != nil {
-		valid = e.check(s.dynamicTarget(sc), i, sc, own, r) && valid
+		valid = e.check(e.dynamicTarget(s, sc), i, sc, own, r) && valid
 	}
 	for _, sub := range s.allOf {
 		if e.decided(valid, r) {
@@ -489,12 +490,13 @@ func (e *evaluation) inPlace(s *schema, i int, sc *scope, own seen, r *findings)
 }
 
 // dynamicTarget is the outermost schema in scope that has the dynamic anchor.
-func (s *schema) dynamicTarget(sc *scope) *schema {
+func (e *evaluation) dynamicTarget(s *schema, sc *scope) *schema {
 	target := s.dynamicRef
 	if s.dynamicName == "" {
 		return target
 	}
 	for ; sc != nil; sc = sc.parent {
+		e.spend(8)
 		if t, ok := sc.res.dynamic[s.dynamicName]; ok {
 			target = t
 		}
