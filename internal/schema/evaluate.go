@@ -25,7 +25,7 @@ func (w *written) Validate(doc []byte) ([]byte, []Violation) {
 	if len(doc) > maxDocument {
 		return nil, []Violation{{Message: "must be shorter than 2 GiB"}}
 	}
-	e := evaluation{tape: newTape(doc), dynamic: w.dynamic}
+	e := evaluation{tape: newTape(doc), dynamic: w.dynamic, trail: make([]crumb, 0, 16)}
 	allowed := stepsForAny + stepsForValue*len(e.items) + stepsForByte*len(doc)
 	e.steps = allowed
 	// Why a document is wrong is worked out only of one that is: most are right, and

@@ -25,7 +25,7 @@ const maxDocument = 1<<31 - 1
 
 // newTape needs a text that passed strictjson.Check and is no longer than maxDocument.
 func newTape(doc []byte) tape {
-	t := tape{doc: doc}
+	t := tape{doc: doc, items: make([]item, 0, min(1+len(doc)/8, 64))}
 	t.value(skipSpace(doc, 0), item{})
 	return t
 }
