@@ -74,7 +74,7 @@ func (s *subject) compare(tb testing.TB, doc []byte) {
 		tb.Fatalf("%s came out as %s: %v", doc, out, err)
 	}
 	into := reflect.New(s.t)
-	if err := strictjson.Unmarshal(out, into.Interface()); err != nil && !s.schema.output && !s.methods() {
+	if err := strictjson.Unmarshal(out, into.Interface()); err != nil && !s.schema.options.Output && !s.methods() {
 		tb.Fatalf("%v: accepted %s, which does not decode: %v", s.t, out, err)
 	}
 	again, violations := s.fast.Validate(out)

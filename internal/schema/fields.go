@@ -27,11 +27,13 @@ func (m *member) index() []int { return append(slices.Clip(m.parents), m.pos) }
 
 // fields fills n with the properties of struct type t.
 func (w *walk) fields(t reflect.Type, n *node) {
-	members, embedding := w.members(t)
+	start := len(w.members)
+	embedding := w.listMembers(t)
+	members := w.members[start:]
 	if embedding {
 		members = dominant(members)
 	}
-	n.fields = make([]field, len(members))
+	n.fields = w.fieldSlab.take(len(members))
 	for i := range members {
 		m, f := &members[i], &n.fields[i]
 		w.path = append(w.path, m.goName)
@@ -45,6 +47,7 @@ func (w *walk) fields(t reflect.Type, n *node) {
 		f.optional = m.omit || m.viaPointer || !w.Output && (tags.has&hasDefault != 0 || m.t.Kind() == reflect.Pointer)
 		w.path = w.path[:len(w.path)-1]
 	}
+	w.members = w.members[:start]
 }
 
 type embedded struct {
@@ -54,18 +57,18 @@ type embedded struct {
 	descend    bool // whether structs embedded in it count; only once for each type
 }
 
-// members lists what may become properties, breadth first: this is how the decoder
-// looks at embedded structs.
-func (w *walk) members(t reflect.Type) (list []member, embedding bool) {
-	list = make([]member, 0, t.NumField())
-	queue := []embedded{{t: t, descend: true}}
+// listMembers adds to w.members what may become properties, breadth first: this is how
+// the decoder looks at embedded structs.
+func (w *walk) listMembers(t reflect.Type) (embedding bool) {
+	var room [1]embedded
+	queue := append(room[:0], embedded{t: t, descend: true})
 	for q := 0; q < len(queue); q++ {
 		e := queue[q]
-		start := len(list)
+		start := len(w.members)
 		for i := range e.t.NumField() {
 			sf := e.t.Field(i)
 			w.path = append(w.path, sf.Name)
-			if next, ok := w.member(sf, e, i, start, &list); ok {
+			if next, ok := w.member(sf, e, i, start); ok {
 				if e.descend {
 					next.descend = next.t != t && !slices.ContainsFunc(queue, func(o embedded) bool { return o.t == next.t })
 					queue = append(queue, next)
@@ -74,11 +77,12 @@ func (w *walk) members(t reflect.Type) (list []member, embedding bool) {
 			w.path = w.path[:len(w.path)-1]
 		}
 	}
-	return list, len(queue) > 1
+	return len(queue) > 1
 }
 
-// member adds field sf of e to list, or returns the struct that it embeds.
-func (w *walk) member(sf reflect.StructField, e embedded, i, start int, list *[]member) (embedded, bool) {
+// member adds field sf of e to w.members, where e's begin at start, or returns the struct
+// that it embeds.
+func (w *walk) member(sf reflect.StructField, e embedded, i, start int) (embedded, bool) {
 	json := sf.Tag.Get("json")
 	if json == "-" {
 		return embedded{}, false
@@ -112,13 +116,13 @@ func (w *walk) member(sf reflect.StructField, e embedded, i, start int, list *[]
 		w.fail("an embedded struct of unexported type cannot be a property; give the field a name")
 		return embedded{}, false
 	}
-	for _, other := range (*list)[start:] {
+	for _, other := range w.members[start:] {
 		if other.name == m.name {
 			w.fail("the property %q is also that of field %s", m.name, other.goName)
 			return embedded{}, false
 		}
 	}
-	*list = append(*list, m)
+	w.members = append(w.members, m)
 	return embedded{}, false
 }
 

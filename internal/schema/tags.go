@@ -134,9 +134,8 @@ func (w *walk) parseTags(tag reflect.StructTag) (t tags) {
 // rules are the constraints that a node has from its tags or its type's choices.
 type rules struct {
 	enum                 []Choice
-	enumText             string // as a message lists it; made by prepare
 	titled               bool
-	minimum, maximum     *limit
+	minimum, maximum     limit
 	minLength, maxLength int // -1: none
 	minItems, maxItems   int
 	pattern              string
@@ -144,17 +143,21 @@ type rules struct {
 	format               string
 }
 
-// limit is a bound of a number, as written.
+// limit is a bound of a number, as written; "" is none.
 type limit struct {
-	text string
-	decimal
+	text  string
+	value decimal // made by prepare
 }
 
-func newRules() *rules { return &rules{minLength: -1, maxLength: -1, minItems: -1, maxItems: -1} }
+func (w *walk) newRules() *rules {
+	r := &w.rulesSlab.take(1)[0]
+	*r = rules{minLength: -1, maxLength: -1, minItems: -1, maxItems: -1}
+	return r
+}
 
-func (n *node) ownRules() *rules {
+func (w *walk) rulesOf(n *node) *rules {
 	if n.rules == nil {
-		n.rules = newRules()
+		n.rules = w.newRules()
 	}
 	return n.rules
 }
@@ -174,7 +177,7 @@ func (w *walk) apply(t *tags, n *node) {
 		if n.kind != kindArray || n.fixed > 0 {
 			w.fail("tags minItems and maxItems are for slices, not for %s", n.describeKind())
 		} else {
-			r := n.ownRules()
+			r := w.rulesOf(n)
 			w.counts("minItems", t.minItems, &r.minItems, "maxItems", t.maxItems, &r.maxItems)
 		}
 	}
@@ -192,7 +195,9 @@ func (w *walk) apply(t *tags, n *node) {
 		w.enum(t.enum, inner)
 	}
 	if t.has&hasDefault != 0 {
-		w.defaults = append(w.defaults, defaultUse{slices.Clone(w.path), t.value, n})
+		path := w.pathSlab.take(len(w.path))
+		copy(path, w.path)
+		w.defaults = append(w.defaults, defaultUse{path, t.value, n})
 	}
 }
 
@@ -287,20 +292,17 @@ func (w *walk) bounds(t *tags, n *node) {
 			w.fail("minimum %v is more than maximum %v", lo, hi)
 		}
 	case kindNumber:
-		r := n.ownRules()
-		set := func(tag, text string, to **limit) {
-			if text == "" {
-				return
-			}
-			if !isNumber([]byte(text)) {
+		r := w.rulesOf(n)
+		set := func(tag, text string, to *limit) {
+			if text != "" && !isNumber([]byte(text)) {
 				w.fail("tag %s: %q is not a number", tag, clip(text))
 				return
 			}
-			*to = &limit{text, parseDecimal([]byte(text))}
+			to.text = text
 		}
 		set("minimum", t.minimum, &r.minimum)
 		set("maximum", t.maximum, &r.maximum)
-		if r.minimum != nil && r.maximum != nil && r.minimum.cmp(r.maximum.decimal) > 0 {
+		if r.minimum.text != "" && r.maximum.text != "" && parseDecimal([]byte(r.minimum.text)).cmp(parseDecimal([]byte(r.maximum.text))) > 0 {
 			w.fail("minimum %s is more than maximum %s", r.minimum.text, r.maximum.text)
 		}
 	default:
@@ -323,7 +325,7 @@ func (w *walk) stringRules(t *tags, n *node) {
 		w.fail("tags minLength, maxLength, pattern and format are for strings, not for %s", n.describeKind())
 		return
 	}
-	r := n.ownRules()
+	r := w.rulesOf(n)
 	w.counts("minLength", t.minLength, &r.minLength, "maxLength", t.maxLength, &r.maxLength)
 	if t.has&hasPattern != 0 {
 		if _, err := syntax.Parse(t.pattern, syntax.Perl); err != nil {
@@ -347,7 +349,8 @@ func (w *walk) enum(text string, n *node) {
 		w.fail("tag enum is for strings, integers and numbers, not for %s", n.describeKind())
 		return
 	}
-	r := n.ownRules()
+	r := w.rulesOf(n)
+	r.enum = w.choiceSlab.take(1 + strings.Count(text, ","))[:0]
 	for value := range strings.SplitSeq(text, ",") {
 		value = strings.TrimSpace(value)
 		if value == "" {
@@ -381,15 +384,19 @@ func (w *walk) checkDefaults() {
 		r.node.prepare()
 	}
 	for _, d := range w.defaults {
-		w.path = d.path
-		value := []byte(d.text)
+		w.path = append(w.path[:0], d.path...)
+		w.buffer = append(w.buffer[:0], d.text...)
 		if d.node.kind == kindString {
-			value = strictjson.AppendString(nil, d.text)
-		} else if err := strictjson.Check(value, 32); err != nil {
+			w.buffer = strictjson.AppendString(w.buffer[:0], d.text)
+		} else if isNumber(w.buffer) {
+			// JSON, as most defaults that are not strings are.
+		} else if err := strictjson.Check(w.buffer, 32); err != nil {
 			w.fail("tag default: %s is needed, as JSON, and %q is none: %v", d.node.describeKind(), clip(d.text), err)
 			continue
 		}
-		value = strictjson.Trim(value)
+		trimmed := strictjson.Trim(w.buffer)
+		value := w.valueSlab.take(len(trimmed))
+		copy(value, trimmed)
 		d.node.prepare()
 		v := validation{doc: value, fill: !w.Output}
 		v.value(d.node, 0)
@@ -399,7 +406,7 @@ func (w *walk) checkDefaults() {
 		}
 		d.node.value = v.result()
 	}
-	w.path = nil
+	w.path = w.path[:0]
 }
 
 // prepare makes what only validation needs: for n and all below it.
@@ -409,13 +416,10 @@ func (n *node) prepare() {
 			// Parsed before; a program that is too large would have been refused there.
 			r.re = regexp.MustCompile(r.pattern)
 		}
-		if r.enum != nil && r.enumText == "" {
-			r.enumText = listed(r.enum, func(c Choice) string {
-				if n.kind == kindString {
-					return quoted(c.Value)
-				}
-				return c.Value
-			})
+		for _, l := range []*limit{&r.minimum, &r.maximum} {
+			if l.text != "" {
+				l.value = parseDecimal([]byte(l.text))
+			}
 		}
 	}
 	if n.fields != nil && n.required == nil {

@@ -9,6 +9,7 @@ import (
 // AppendJSON appends the schema as compact JSON. The text depends on the type alone:
 // members come in a fixed order, properties in field order.
 func (t *Type) AppendJSON(dst []byte) []byte {
+	t.resolved()
 	w := writer{dst: dst, root: t.root}
 	w.open('{')
 	w.body(t.root)
@@ -249,10 +250,10 @@ func (w *writer) rules(n *node) {
 	w.count("maxLength", r.maxLength)
 	w.count("minItems", r.minItems)
 	w.count("maxItems", r.maxItems)
-	if r.minimum != nil {
+	if r.minimum.text != "" {
 		w.raw("minimum", r.minimum.text)
 	}
-	if r.maximum != nil {
+	if r.maximum.text != "" {
 		w.raw("maximum", r.maximum.text)
 	}
 	w.enum(n)

@@ -27,44 +27,52 @@ type Choice struct{ Value, Title string }
 
 // Type is the checked schema of a Go type. It is safe for concurrent use.
 type Type struct {
+	t       reflect.Type
+	options Options
+	headers []Header
+
+	resolve sync.Once // the walk that stays
+	prepare sync.Once // for validation
 	root    *node
 	defs    []*node // recursive types other than the root
-	headers []Header
-	output  bool
-	ready   sync.Once
 }
 
-// Of walks t once and checks every tag; neither schema text nor anything for validation
-// is built yet. The error joins all that is wrong, each with type, field and what is
-// allowed. For input the root must be a struct or a map with string keys (F-06).
+// Of checks t and every tag in it, and no more: what is built on the way is thrown away,
+// since most of a server's tools are not called before its instance ends. The error
+// joins all that is wrong, each with type, field and what is allowed. For input the
+// root must be a struct or a map with string keys (F-06).
 func Of(t reflect.Type, o Options) (*Type, error) {
-	w := walk{Options: o, rootType: t}
-	root := &node{}
-	if !o.Output && !isObject(t) {
-		return nil, fmt.Errorf("%v: the arguments of a tool are one JSON object: use a struct or a map with string keys", t)
-	}
-	w.node(t, root)
-	if root.kind == kindRef && !root.null {
-		root = root.target // refs to it are "#"
-	} else if !o.Output && root.kind != kindObject && root.kind != kindMap {
-		w.fail("a tool's arguments are one JSON object, and the type's own UnmarshalJSON or UnmarshalText hides whether it is one")
-	}
-	s := &Type{root: root, output: o.Output}
-	for _, r := range w.recursive {
-		if r.node != root {
-			s.defs = append(s.defs, r.node)
-		}
-	}
+	w := walks.Get().(*walk)
+	defer func() {
+		w.reset()
+		walks.Put(w)
+	}()
+	root := w.of(t, o)
+	s := &Type{t: t, options: o}
 	if !o.Output {
 		s.headers = w.checkHeaders(root)
-	}
-	if len(w.errs) == 0 && len(w.defaults) > 0 {
-		w.checkDefaults()
 	}
 	if len(w.errs) > 0 {
 		return nil, errors.Join(w.errs...)
 	}
 	return s, nil
+}
+
+// walks keeps the memory of walks that are done with.
+var walks = sync.Pool{New: func() any { return &walk{} }}
+
+// resolved is t once its nodes are there.
+func (t *Type) resolved() *Type {
+	t.resolve.Do(func() {
+		var w walk
+		t.root = w.of(t.t, t.options) // Of found nothing wrong
+		for _, r := range w.recursive {
+			if r.node != t.root {
+				t.defs = append(t.defs, r.node)
+			}
+		}
+	})
+	return t
 }
 
 func isObject(t reflect.Type) bool {
@@ -76,7 +84,7 @@ func (t *Type) Headers() []Header { return t.headers }
 
 // Validator returns the validator of the type; the first call prepares it.
 func (t *Type) Validator() Validator {
-	t.ready.Do(func() {
+	t.resolved().prepare.Do(func() {
 		t.root.prepare()
 		for _, d := range t.defs {
 			d.prepare()
@@ -141,6 +149,48 @@ type walk struct {
 	defaults  []defaultUse
 	nodes     int
 	errs      []error
+
+	members    []member // of the structs being walked
+	buffer     []byte
+	nodeSlab   slab[node]
+	fieldSlab  slab[field]
+	rulesSlab  slab[rules]
+	choiceSlab slab[Choice]
+	pathSlab   slab[string]
+	valueSlab  slab[byte]
+}
+
+// reset forgets everything but the memory. Errors have gone to the caller.
+func (w *walk) reset() {
+	w.nodeSlab.reset()
+	w.fieldSlab.reset()
+	w.rulesSlab.reset()
+	w.choiceSlab.reset()
+	w.pathSlab.reset()
+	w.valueSlab.reset()
+	w.path, w.open, w.recursive = w.path[:0], w.open[:0], w.recursive[:0]
+	w.headers, w.defaults, w.members = w.headers[:0], w.defaults[:0], w.members[:0]
+	w.nodes, w.errs = 0, nil
+}
+
+// of is the root node of t.
+func (w *walk) of(t reflect.Type, o Options) *node {
+	w.Options, w.rootType = o, t
+	root := &w.nodeSlab.take(1)[0]
+	if !o.Output && !isObject(t) {
+		w.fail("the arguments of a tool are one JSON object: use a struct or a map with string keys")
+		return root
+	}
+	w.node(t, root)
+	if root.kind == kindRef && !root.null {
+		root = root.target // refs to it are "#"
+	} else if !o.Output && root.kind != kindObject && root.kind != kindMap {
+		w.fail("a tool's arguments are one JSON object, and the type's own UnmarshalJSON or UnmarshalText hides whether it is one")
+	}
+	if len(w.errs) == 0 && len(w.defaults) > 0 {
+		w.checkDefaults()
+	}
+	return root
 }
 
 type named struct {
@@ -251,7 +301,7 @@ func (w *walk) composite(t reflect.Type, n *node) {
 		}
 	}
 	// Refs point at the node while its place in a parent is still moving.
-	def := &node{}
+	def := &w.nodeSlab.take(1)[0]
 	w.open = append(w.open, named{t: t, node: def})
 	w.container(t, def)
 	last := w.open[len(w.open)-1]
@@ -312,7 +362,7 @@ func (w *walk) container(t reflect.Type, n *node) {
 
 func (w *walk) inside(step string, t reflect.Type) *node {
 	w.path = append(w.path, step)
-	n := &node{}
+	n := &w.nodeSlab.take(1)[0]
 	w.node(t, n)
 	w.path = w.path[:len(w.path)-1]
 	return n
@@ -320,19 +370,19 @@ func (w *walk) inside(step string, t reflect.Type) *node {
 
 // keys fills n.keys with the schema of a map's key type.
 func (w *walk) keys(t reflect.Type, n *node) {
-	var key node
+	key := &w.nodeSlab.take(1)[0]
 	switch text := w.textKey(t); {
 	case t == jsonNumberType:
 		// encoding/json and its successor disagree about these.
-	case w.choices(t, &key):
-		n.keys = &key
+	case w.choices(t, key):
+		n.keys = key
 		return
 	case text || t.Kind() == reflect.String:
 		return
 	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr:
 		key.integers(t.Bits(), t.Kind() >= reflect.Uint)
 		key.kind, key.form = kindString, formInteger
-		n.keys = &key
+		n.keys = key
 		return
 	}
 	w.fail("map keys of type %v have no JSON form; allowed are strings, integers and types with text methods", t)
@@ -354,7 +404,7 @@ func (w *walk) choices(t reflect.Type, n *node) bool {
 	if !ok {
 		return false
 	}
-	n.kind, n.rules = kindString, newRules()
+	n.kind, n.rules = kindString, w.newRules()
 	for i, c := range choices {
 		for _, earlier := range choices[:i] {
 			if earlier.Value == c.Value {

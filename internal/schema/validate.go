@@ -10,7 +10,7 @@ import (
 // Validate walks the text once. A document that is accepted as it stands costs no
 // allocation.
 func (t *Type) Validate(doc []byte) ([]byte, []Violation) {
-	v := validation{doc: doc, fill: !t.output}
+	v := validation{doc: doc, fill: !t.options.Output}
 	v.value(t.root, skipSpace(doc, 0))
 	if len(v.list) > 0 {
 		return nil, v.list
@@ -305,7 +305,7 @@ func (n *node) checkString(whole, inner []byte, escaped bool) string {
 				return ""
 			}
 		}
-		return notAmong(r.enumText, whole)
+		return notAmong(n.choices(), whole)
 	}
 	if r.re != nil && !r.re.Match(text) {
 		return "must match the pattern " + clip(r.pattern)
@@ -335,12 +335,22 @@ func (v *validation) integer(n *node, i, end int) {
 		return
 	}
 	if n.rules != nil && n.rules.enum != nil && !n.rules.allowsInteger(value) {
-		v.fail(i, notAmong(n.rules.enumText, text))
+		v.fail(i, notAmong(n.choices(), text))
 		return
 	}
 	if form == integerRewrite && v.fill {
 		v.replace(i, end, value.append(make([]byte, 0, 20)))
 	}
+}
+
+// choices lists the enum.
+func (n *node) choices() string {
+	return listed(n.rules.enum, func(c Choice) string {
+		if n.kind == kindString {
+			return quoted(c.Value)
+		}
+		return c.Value
+	})
 }
 
 func (r *rules) allowsInteger(value integer) bool {
@@ -402,10 +412,10 @@ func (v *validation) number(n *node, i, end int) {
 		return
 	}
 	value := parseDecimal(text)
-	if r.minimum != nil && value.cmp(r.minimum.decimal) < 0 {
+	if r.minimum.text != "" && value.cmp(r.minimum.value) < 0 {
 		v.fail(i, "must be at least "+r.minimum.text)
 	}
-	if r.maximum != nil && value.cmp(r.maximum.decimal) > 0 {
+	if r.maximum.text != "" && value.cmp(r.maximum.value) > 0 {
 		v.fail(i, "must be at most "+r.maximum.text)
 	}
 	if r.enum != nil {
@@ -414,6 +424,6 @@ func (v *validation) number(n *node, i, end int) {
 				return
 			}
 		}
-		v.fail(i, notAmong(r.enumText, text))
+		v.fail(i, notAmong(n.choices(), text))
 	}
 }
