@@ -73,7 +73,7 @@ func NewTool[In, Out any](name, description string, fn func(context.Context, In)
 	}
 	d := declared.Tool{
 		Headers: in.Headers(),
-		Input:   sync.OnceValues(func() (schema.Validator, error) { return in.Validator(), nil }),
+		Input:   func() (schema.Validator, error) { return in.Validator(), nil },
 	}
 	result := resultOf[Out]()
 	var out *schema.Type
@@ -81,7 +81,7 @@ func NewTool[In, Out any](name, description string, fn func(context.Context, In)
 		if out, err = schema.Of(reflect.TypeFor[Out](), schema.Options{EnumOf: enumOf, Output: true}); err != nil {
 			panic(fmt.Sprintf("thaw: tool %q: result: %v", name, err))
 		}
-		d.OutputAlways = sync.OnceValues(func() (schema.Validator, error) { return out.Validator(), nil })
+		d.OutputAlways = func() (schema.Validator, error) { return out.Validator(), nil }
 	}
 	d.Call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
 		var v In
@@ -95,11 +95,11 @@ func NewTool[In, Out any](name, description string, fn func(context.Context, In)
 		}
 		return result.encode(r)
 	}
-	return finish(name, description, d, func() json.RawMessage { return in.AppendJSON(nil) }, func() json.RawMessage {
-		if out == nil {
-			return nil
+	return finish(name, description, d, func() (input, output json.RawMessage) {
+		if out != nil {
+			output = out.AppendJSON(nil)
 		}
-		return out.AppendJSON(nil)
+		return in.AppendJSON(nil), output
 	}, opts)
 }
 
@@ -132,17 +132,18 @@ func NewRawTool(name, description string, inputSchema json.RawMessage, fn Handle
 		Input:   sync.OnceValues(func() (schema.Validator, error) { return schema.Compile(in) }),
 		Call:    fn,
 	}
-	return finish(name, description, d, func() json.RawMessage { return in }, func() json.RawMessage { return nil }, opts)
+	return finish(name, description, d, func() (input, output json.RawMessage) { return in, nil }, opts)
 }
 
 // finish adds what both kinds of tool have in common. d.OutputAlways may be nil.
-func finish(name, description string, d declared.Tool, input, output func() json.RawMessage, opts *ToolOptions) *Tool {
+func finish(name, description string, d declared.Tool, schemas func() (input, output json.RawMessage), opts *ToolOptions) *Tool {
 	if err := checkName(name); err != nil {
 		panic(fmt.Sprintf("thaw: tool %q: %v", name, err))
 	}
-	var o ToolOptions
+	o := &noOptions
 	if opts != nil {
-		o = *opts
+		copied := *opts
+		o = &copied
 	}
 	if err := checkIcons(o.Icons); err != nil {
 		panic(fmt.Sprintf("thaw: tool %q: %v", name, err))
@@ -159,36 +160,44 @@ func finish(name, description string, d declared.Tool, input, output func() json
 			d.Burst = d.PerMinute
 		}
 	}
-	none := func() (schema.Validator, error) { return nil, nil }
-	d.Output = none
+	d.Output = noValidator
 	if d.OutputAlways == nil {
-		d.OutputAlways = none
+		d.OutputAlways = noValidator
 	}
 	if o.OutputSchema != nil {
 		out, err := strictjson.AppendCompact(nil, o.OutputSchema)
 		if err != nil {
 			panic(fmt.Sprintf("thaw: tool %q: output schema: %v", name, err))
 		}
-		output = func() json.RawMessage { return out }
+		inferred := schemas
+		schemas = func() (json.RawMessage, json.RawMessage) {
+			input, _ := inferred()
+			return input, out
+		}
 		d.Output = sync.OnceValues(func() (schema.Validator, error) { return schema.Compile(out) })
 		d.OutputAlways = d.Output
 	}
 	o.Icons, o.Meta = slices.Clone(o.Icons), maps.Clone(o.Meta)
 	d.Name, d.Timeout = name, o.Timeout
 	d.Definition = sync.OnceValue(func() mcp.Tool {
+		input, output := schemas()
 		return mcp.Tool{
 			Name:         name,
 			Title:        o.Title,
 			Description:  description,
 			Icons:        o.Icons,
-			InputSchema:  input(),
-			OutputSchema: output(),
+			InputSchema:  input,
+			OutputSchema: output,
 			Annotations:  o.annotations(),
 			Meta:         o.Meta,
 		}
 	})
 	return &Tool{d}
 }
+
+var noOptions ToolOptions
+
+func noValidator() (schema.Validator, error) { return nil, nil }
 
 func (o *ToolOptions) annotations() *mcp.ToolAnnotations {
 	if !o.ReadOnly && !o.NonDestructive && !o.Idempotent && !o.ClosedWorld {

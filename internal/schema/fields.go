@@ -83,7 +83,7 @@ func (w *walk) listMembers(t reflect.Type) (embedding bool) {
 // member adds field sf of e to w.members, where e's begin at start, or returns the struct
 // that it embeds.
 func (w *walk) member(sf reflect.StructField, e embedded, i, start int) (embedded, bool) {
-	json := sf.Tag.Get("json")
+	json := jsonTag(sf.Tag)
 	if json == "-" {
 		return embedded{}, false
 	}
@@ -152,6 +152,16 @@ func dominant(members []member) []member {
 	}
 	slices.SortFunc(kept, func(a, b member) int { return slices.Compare(a.index(), b.index()) })
 	return kept
+}
+
+// jsonTag is tag.Get("json"), sooner where it comes first, as it does nearly always.
+func jsonTag(tag reflect.StructTag) string {
+	if value, ok := strings.CutPrefix(string(tag), `json:"`); ok {
+		if value, _, ok := strings.Cut(value, `"`); ok && strings.IndexByte(value, '\\') < 0 {
+			return value
+		}
+	}
+	return tag.Get("json")
 }
 
 // parseJSONTag fills what the json tag says.

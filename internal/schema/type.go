@@ -224,6 +224,12 @@ var (
 	textAppenderType    = reflect.TypeFor[encoding.TextAppender]()
 )
 
+var basicTypes = [...]reflect.Type{
+	reflect.Bool: reflect.TypeFor[bool](), reflect.String: reflect.TypeFor[string](),
+	reflect.Int: reflect.TypeFor[int](), reflect.Int64: reflect.TypeFor[int64](),
+	reflect.Float64: reflect.TypeFor[float64](), reflect.UnsafePointer: nil,
+}
+
 // node fills n with the schema of t.
 func (w *walk) node(t reflect.Type, n *node) {
 	for depth := 0; t.Kind() == reflect.Pointer; depth++ {
@@ -248,6 +254,8 @@ func (w *walk) node(t reflect.Type, n *node) {
 	case jsonNumberType:
 		n.kind = kindNumber
 		return
+	case basicTypes[t.Kind()]:
+		// These have neither choices nor methods, and most fields are one of them.
 	default:
 		if w.choices(t, n) || w.methods(t, n) {
 			return
