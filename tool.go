@@ -105,8 +105,9 @@ func NewTool[In, Out any](name, description string, fn func(context.Context, In)
 
 // NewRawTool makes a tool with a hand-written schema. Arguments are checked against it
 // and reach fn as they were sent; nothing else is done for fn: no decoding, no
-// defaults. The schema is JSON Schema 2020-12 unless $schema says otherwise, its root
-// has "type": "object" (F-06), and a $ref never leaves it (F-24).
+// defaults. The schema is JSON Schema 2020-12, or draft-07 if its $schema says so; no
+// other dialect is supported (F-22, F-23). Its root has "type": "object" (F-06), a $ref
+// never leaves it (F-24), and patterns are in RE2 syntax.
 //
 // NewRawTool panics, naming the tool, on a bad name, a nil function or a schema that is
 // no JSON object with that root or has a wrong x-mcp-header (M-15 to M-17). A schema

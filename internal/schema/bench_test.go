@@ -53,6 +53,17 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
+// Compile runs for a hand-written schema at its first use.
+func BenchmarkCompile(b *testing.B) {
+	text := mustOf(b, reflect.TypeFor[searchIn](), Options{}).AppendJSON(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Compile(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkAppendJSON(b *testing.B) {
 	s := mustOf(b, reflect.TypeFor[searchIn](), Options{})
 	var buf []byte

@@ -50,4 +50,9 @@
 // same document or the schema is refused (F-24, F-25), and so is a schema that leads
 // back to itself at the same value. Format and content keywords are annotations,
 // patterns are RE2, numbers exact. Work is bounded (F-26): see Compile.
+//
+// compile.go and keywords.go turn the text into schemas; evaluate.go, inplace.go and
+// alternatives.go judge a document by them. Both sides read JSON as a tape, and share
+// numbers, cursor and violations with the validator of types. Other implementations
+// of the standard, and its official test suite, judge ours in the tests.
 package schema

@@ -43,9 +43,34 @@ func TestParseInteger(t *testing.T) {
 	}
 }
 
+func TestDivides(t *testing.T) {
+	for _, c := range []struct {
+		value, divisor string
+		want           bool
+	}{
+		{"0", "7", true}, {"-0.0", "1e-9", true}, {"-14", "7", true}, {"15", "7", false},
+		{"4.35", "0.01", true}, {"4.355", "0.01", false}, {"1e-300", "1e-301", true}, {"1e-301", "1e-300", false},
+		{"1e300", "9223372036854775808", true},
+		{"5e1000000000", "7", false}, {"7e1000000000", "7", true}, {"7e-1000000000", "7", false},
+		{"1e4294967295", "1e4294967295", true}, {"1e4294967294", "1e4294967295", false},
+	} {
+		d, ok := newDivisor(parseDecimal([]byte(c.divisor)))
+		if !ok {
+			t.Errorf("%s is no divisor", c.divisor)
+		} else if got := d.divides(parseDecimal([]byte(c.value))); got != c.want {
+			t.Errorf("%s is a multiple of %s: %v", c.value, c.divisor, got)
+		}
+	}
+	for _, text := range []string{"0", "-1", "0.0", "1.0000000000000000001", "1e99999999999", "1e-99999999999"} {
+		if _, ok := newDivisor(parseDecimal([]byte(text))); ok {
+			t.Errorf("%s is a divisor", text)
+		}
+	}
+}
+
 // Package big is the judge of every operation, for numbers it can hold.
 func FuzzNumbers(f *testing.F) {
-	for _, s := range [][2]string{{"0", "-0.0"}, {"9007199254740993", "9007199254740992"}, {"1e2", "100.00"}, {"-1.5e-3", "0.0015"}, {"123456789012345678901234567890", "1.2345678901234567890123456789e29"}, {"3.4e38", "3.5e38"}, {"1.8e308", "1e309"}} {
+	for _, s := range [][2]string{{"0", "-0.0"}, {"9007199254740993", "9007199254740992"}, {"1e2", "100.00"}, {"-1.5e-3", "0.0015"}, {"123456789012345678901234567890", "1.2345678901234567890123456789e29"}, {"3.4e38", "3.5e38"}, {"1.8e308", "1e309"}, {"4.35", "0.01"}, {"1e300", "9223372036854775808"}, {"36893488147419103232", "1e-19"}, {"99999999999999999999", "9999999999999999999"}} {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
@@ -56,6 +81,16 @@ func FuzzNumbers(f *testing.F) {
 		da, db := parseDecimal([]byte(a)), parseDecimal([]byte(b))
 		if got, want := da.cmp(db), x.Cmp(y); got != want {
 			t.Errorf("%s compared with %s is %d, want %d", a, b, got, want)
+		}
+		if same := string(da.appendCanonical(nil)) == string(db.appendCanonical(nil)); same != (x.Cmp(y) == 0) {
+			t.Errorf("%s and %s have the same canonical form: %v", a, b, same)
+		}
+		if d, ok := newDivisor(db); ok {
+			if got, want := d.divides(da), new(big.Rat).Quo(x, y).IsInt(); got != want {
+				t.Errorf("%s is a multiple of %s: %v", a, b, got)
+			}
+		} else if y.Sign() > 0 && db.count <= maxDivisorDigits {
+			t.Errorf("%s is no divisor", b)
 		}
 		if da.isWhole() != x.IsInt() {
 			t.Errorf("%s whole: %v", a, da.isWhole())

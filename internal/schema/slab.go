@@ -6,7 +6,7 @@ type slab[T any] struct{ chunk, free []T }
 
 func (s *slab[T]) take(n int) []T {
 	if n > len(s.free) {
-		s.chunk = make([]T, max(n, 2*len(s.chunk), 8))
+		s.chunk = make([]T, max(n, 2*len(s.chunk), 16))
 		s.free = s.chunk
 	}
 	taken := s.free[:n:n]

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -372,4 +373,42 @@ func TestTextIsDeterministic(t *testing.T) {
 			t.Fatalf("%s\n%s", first, again)
 		}
 	}
+}
+
+// Walks share memory, one after the other and never two at once; a faulty type leaves
+// nothing behind for the next.
+func TestWalksShareNothingButMemory(t *testing.T) {
+	type faulty struct {
+		Tree  tree              `json:"tree" minLength:"1"`
+		Count int               `json:"count" default:"x" maximum:"5"`
+		Of    map[string]string `json:"of" enum:"a"`
+	}
+	types := []reflect.Type{reflect.TypeFor[everything](), reflect.TypeFor[searchIn](), reflect.TypeFor[tree](), reflect.TypeFor[deepBase]()}
+	want := make([]string, len(types))
+	for i, typ := range types {
+		var w walk
+		fresh := &Type{t: typ, options: Options{EnumOf: enumOf}}
+		if w.of(typ, fresh.options); len(w.errs) > 0 {
+			t.Fatal(w.errs)
+		}
+		want[i] = string(fresh.AppendJSON(nil))
+	}
+	var wait sync.WaitGroup
+	for g := range 4 {
+		wait.Go(func() {
+			for n := range 50 {
+				if _, err := Of(reflect.TypeFor[faulty](), Options{}); err == nil || strings.Count(err.Error(), "\n") != 1 {
+					t.Errorf("faulty: %v", err)
+				}
+				i := (g + n) % len(types)
+				s, err := Of(types[i], Options{EnumOf: enumOf})
+				if err != nil {
+					t.Error(err)
+				} else if got := string(s.AppendJSON(nil)); got != want[i] {
+					t.Errorf("%v: %s, want %s", types[i], got, want[i])
+				}
+			}
+		})
+	}
+	wait.Wait()
 }
