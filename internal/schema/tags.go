@@ -386,11 +386,13 @@ func (w *walk) checkDefaults() {
 	for _, d := range w.defaults {
 		w.path = append(w.path[:0], d.path...)
 		w.buffer = append(w.buffer[:0], d.text...)
+		var err error
 		if d.node.kind == kindString {
 			w.buffer = strictjson.AppendString(w.buffer[:0], d.text)
-		} else if isNumber(w.buffer) {
-			// JSON, as most defaults that are not strings are.
-		} else if err := strictjson.Check(w.buffer, 32); err != nil {
+		} else if !isNumber(w.buffer) { // a number needs no parser to be JSON
+			err = strictjson.Check(w.buffer, 32)
+		}
+		if err != nil {
 			w.fail("tag default: %s is needed, as JSON, and %q is none: %v", d.node.describeKind(), clip(d.text), err)
 			continue
 		}
