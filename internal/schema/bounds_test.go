@@ -80,6 +80,9 @@ func TestLargeDocuments(t *testing.T) {
 		{"many digits", `{"multipleOf":9,"type":"integer"}`, strings.Repeat("9", 200_000), nil},
 		{"many digits, wrong", `{"multipleOf":9,"type":"integer"}`, strings.Repeat("9", 200_000) + "1", []string{"must be a multiple of 9"}},
 		{"a limit beyond any count", `{"maxLength":1e400,"minItems":0e99}`, `"a"`, nil},
+		{"as many values as are allowed", `{"items":{"type":"integer"}}`, "[" + strings.Repeat("0,", maxValues-2) + "0]", nil},
+		{"one value more", `true`, "[" + strings.Repeat("0,", maxValues-1) + "0]", []string{"must hold at most 500000 values in all"}},
+		{"far more, nested", `true`, "[[" + strings.Repeat("{},", maxValues) + `{"a":[0]}],"x"]`, []string{"must hold at most 500000 values in all"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, got := mustCompile(t, c.schema).Validate(check(t, c.doc))
@@ -113,6 +116,9 @@ func TestViolationsAreShort(t *testing.T) {
 		}
 	}
 	doc := check(t, "["+strings.Repeat("0,", 1000)+"1]")
+	if _, err := Compile(check(t, `{"const":[`+strings.Repeat("0,", maxValues)+`0]}`)); err == nil || !strings.Contains(err.Error(), "more than 500000 values") {
+		t.Errorf("a schema without end: %v", err)
+	}
 	if _, got := mustCompile(t, `{"items":{"minimum":1}}`).Validate(doc); len(got) != maxViolations+1 || got[maxViolations].Message != "and more" {
 		t.Errorf("%d violations", len(got))
 	}

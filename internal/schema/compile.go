@@ -37,8 +37,8 @@ func CheckInputRoot(raw []byte) error {
 //
 // Nothing is fetched: a $ref that leads outside the schema, be it to a published
 // meta-schema, is an error (F-24, F-25). Work is bounded (F-26): patterns take linear
-// time; and a step, one schema looking at one value, is allowed as often as the document
-// is large, after which the violation says so.
+// time, a document has at most 500,000 values, and a step, one schema looking at one
+// value, is allowed as often as the document is large. A violation says which it was.
 func Compile(raw []byte) (Validator, error) {
 	if err := strictjson.Check(raw, maxSchemaDepth); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
@@ -50,6 +50,9 @@ func Compile(raw []byte) (Validator, error) {
 		schemas:   map[int]*schema{},
 
 		dynamicAnchors: map[int]string{},
+	}
+	if c.overfull {
+		return nil, fmt.Errorf("schema: more than %d values", maxValues)
 	}
 	if err := c.chooseDialect(); err != nil {
 		return nil, err

@@ -26,6 +26,9 @@ func (w *written) Validate(doc []byte) ([]byte, []Violation) {
 		return nil, []Violation{{Message: "must be shorter than 2 GiB"}}
 	}
 	e := evaluation{tape: newTape(doc), dynamic: w.dynamic, trail: make([]crumb, 0, 16)}
+	if e.overfull {
+		return nil, []Violation{{Message: fmt.Sprintf("must hold at most %d values in all", maxValues)}}
+	}
 	allowed := stepsForAny + stepsForValue*len(e.items) + stepsForByte*len(doc)
 	e.steps = allowed
 	// Why a document is wrong is worked out only of one that is: most are right, and

@@ -5,8 +5,9 @@ import "github.com/thaw-mcp/thaw/internal/strictjson"
 // tape is a document as a list of its values in the order of the text, so that a
 // schema that looks at a value many times reads the text once.
 type tape struct {
-	doc   []byte
-	items []item
+	doc      []byte
+	items    []item
+	overfull bool // there are more values than maxValues, and not all are in items
 }
 
 // item is one value. Offsets are 32 bits to keep a document of many small values small;
@@ -23,6 +24,9 @@ type item struct {
 
 const maxDocument = 1<<31 - 1
 
+// maxValues bounds the memory: a few bytes of text can make a value.
+const maxValues = 500_000
+
 // newTape needs a text that passed strictjson.Check and is no longer than maxDocument.
 func newTape(doc []byte) tape {
 	t := tape{doc: doc, items: make([]item, 0, min(1+len(doc)/8, 64))}
@@ -33,6 +37,10 @@ func newTape(doc []byte) tape {
 // value appends the value at doc[i] and all it holds; it carries its name already.
 func (t *tape) value(i int, v item) (end int) {
 	doc := t.doc
+	if len(t.items) == maxValues {
+		t.overfull = true
+		return valueEnd(doc, i)
+	}
 	v.start, v.kind = int32(i), strictjson.Kind(doc[i:])
 	at := len(t.items)
 	t.items = append(t.items, v)
