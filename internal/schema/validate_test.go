@@ -340,3 +340,30 @@ func TestAcceptingAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// A document that is wrong a great many times in ways that read the same is not looked at
+// to its end (S-12): the work stays linear. Counted, not timed: every violation walks the
+// document once for its path.
+func TestManySameViolations(t *testing.T) {
+	var doc strings.Builder
+	doc.WriteString(`{"m":{`)
+	for i := range 10_000 {
+		if i > 0 {
+			doc.WriteByte(',')
+		}
+		fmt.Fprintf(&doc, `"%s%d":"x"`, strings.Repeat("k", 80), i)
+	}
+	doc.WriteString("}}")
+	ty, err := Of(reflect.TypeFor[struct {
+		M map[string]int `json:"m"`
+	}](), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := validation{doc: []byte(doc.String())}
+	ty.Validator()
+	v.value(ty.root, 0)
+	if v.attempts > maxAttempts || len(v.list) != 2 || v.list[1].Message != "and more" {
+		t.Errorf("%d attempts, %d violations: %v", v.attempts, len(v.list), v.list)
+	}
+}

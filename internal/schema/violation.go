@@ -36,17 +36,26 @@ func (v Violation) String() string {
 // maxViolations bounds an answer: nobody corrects more than that at once.
 const maxViolations = 20
 
+// maxAttempts bounds what is looked at to find them: paths and messages are cut to a
+// readable length, so a document can be wrong a million times in one same way.
+const maxAttempts = 3 * maxViolations
+
 // report collects violations without repeats, up to the bound.
 type report struct {
-	list []Violation
-	full bool // no more are wanted
+	list     []Violation
+	attempts int
+	full     bool // no more are wanted
 }
 
 func (r *report) add(v Violation) {
-	if r.full || slices.Contains(r.list, v) {
+	if r.full {
 		return
 	}
-	if len(r.list) == maxViolations {
+	r.attempts++
+	if slices.Contains(r.list, v) && r.attempts < maxAttempts {
+		return
+	}
+	if len(r.list) == maxViolations || r.attempts == maxAttempts {
 		v, r.full = Violation{Message: "and more"}, true
 	}
 	r.list = append(r.list, v)
