@@ -144,6 +144,7 @@ func finish(name, description string, d declared.Tool, schemas func() (input, ou
 	o := &noOptions
 	if opts != nil {
 		copied := *opts
+		copied.Icons, copied.Meta = slices.Clone(opts.Icons), maps.Clone(opts.Meta)
 		o = &copied
 	}
 	if err := checkIcons(o.Icons); err != nil {
@@ -178,7 +179,6 @@ func finish(name, description string, d declared.Tool, schemas func() (input, ou
 		d.Output = sync.OnceValues(func() (schema.Validator, error) { return schema.Compile(out) })
 		d.OutputAlways = d.Output
 	}
-	o.Icons, o.Meta = slices.Clone(o.Icons), maps.Clone(o.Meta)
 	d.Name, d.Timeout = name, o.Timeout
 	d.Definition = sync.OnceValue(func() mcp.Tool {
 		input, output := schemas()

@@ -23,6 +23,8 @@ type catalog struct {
 
 	lists    [4]*list
 	discover func() ([]byte, error)
+	// resolve does now what would be done on first use, and finds what is wrong in it.
+	resolve func() error
 	// metaEnd is the end of every result: `,"_meta":{…serverInfo…}}`, or "}".
 	metaEnd []byte
 	// serverInfo is the member alone, for results that have a _meta of their own.
@@ -50,11 +52,6 @@ type resource struct {
 }
 
 func (h *Handler) compile(s thaw.Server) (*catalog, error) {
-	if h.host.Resident {
-		if err := s.Check(); err != nil {
-			return nil, err
-		}
-	}
 	if s.Name == "" {
 		return nil, errors.New("the server has no Name")
 	}
@@ -122,16 +119,16 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 	h.addLists(c, &s)
 	c.capabilities = h.capabilitiesOf(&s)
 	c.discover = sync.OnceValues(func() ([]byte, error) { return c.encodeDiscover(&s) })
-	if h.host.Resident {
+	c.resolve = func() error {
+		errs := []error{s.Check()}
 		for _, l := range c.lists {
-			if _, err := l.first(); err != nil {
-				errs = append(errs, err)
-			}
+			_, err := l.first()
+			errs = append(errs, err)
 		}
 		_, err := c.discover()
-		errs = append(errs, err)
+		return errors.Join(append(errs, err)...)
 	}
-	return c, errors.Join(errs...)
+	return c, nil
 }
 
 // addTools fills c.tools and leaves in s the tools that are served.

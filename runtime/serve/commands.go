@@ -57,7 +57,7 @@ func (p *program) checkCommand(_ context.Context, args []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%w: check takes no arguments\n%s", errUsage, usage)
 	}
-	r, err := p.ready()
+	r, err := p.ready(false)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (p *program) toolsCommand(_ context.Context, args []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%w: tools takes no arguments\n%s", errUsage, usage)
 	}
-	r, err := p.ready()
+	r, err := p.ready(false)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (p *program) callCommand(ctx context.Context, args []string) error {
 			return fmt.Errorf("read arguments: %w", err)
 		}
 	}
-	r, err := p.ready()
+	r, err := p.ready(false)
 	if err != nil {
 		return err
 	}

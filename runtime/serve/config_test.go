@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/runtime/host"
 )
 
@@ -150,7 +152,7 @@ func TestExitCodes(t *testing.T) {
 	}
 	p := program{server: testServer(&ran), environ: []string{"PATH=x", "THAW_ALOWED_ORIGINS=x", "THAW_TOOLS=x"}, getenv: env(), out: os.Stdout, err: os.Stderr}
 	var bad *BadSettingsError
-	if _, err := p.ready(); !errors.As(err, &bad) || len(bad.Problems) != 1 || !strings.Contains(bad.Problems[0], "THAW_ALOWED_ORIGINS is no setting") {
+	if _, err := p.ready(false); !errors.As(err, &bad) || len(bad.Problems) != 1 || !strings.Contains(bad.Problems[0], "THAW_ALOWED_ORIGINS is no setting") {
 		t.Errorf("a misspelt setting: %v", err)
 	}
 }
@@ -216,5 +218,19 @@ func TestRunOnAnotherHost(t *testing.T) {
 	}
 	if text := log.String(); !strings.Contains(text, `"level":"WARN","msg":"THAW_AUTH=none`) || strings.Contains(text, "serves MCP") {
 		t.Error(text)
+	}
+}
+
+// A server whose schema does not compile stops at once where somebody sits at it.
+func TestRunStopsOnABrokenSchema(t *testing.T) {
+	broken := thaw.NewRawTool("broken", "", json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"https://example.com/x"}}}`),
+		func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) { return nil, nil }, nil)
+	s := thaw.Server{Name: "s", Tools: []*thaw.Tool{broken}}
+	code, _, errs := runProgram(t, s, env("THAW_ADDR", "localhost:0"), "")
+	if code != 2 || !strings.Contains(errs, `tool "broken": input schema`) {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if code, _, errs := runProgram(t, s, env(), "", "check"); code != 2 || !strings.Contains(errs, `tool "broken"`) {
+		t.Errorf("check: exit %d: %s", code, errs)
 	}
 }

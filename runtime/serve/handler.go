@@ -43,6 +43,10 @@ type Options struct {
 	Ready          func(*Handler) // called by Main with the handler, before it serves
 	Logger         *slog.Logger   // nil: slog.Default
 	Now            func() time.Time
+
+	// later leaves resolving what is lazy to a call of resolve, for Main, which does it when
+	// it already listens.
+	later bool
 }
 
 // Handler speaks MCP at /mcp, and answers GET /health and /healthz. It is safe for
@@ -115,6 +119,11 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if h.host.Resident && !o.later {
+		if err := c.resolve(); err != nil {
+			return nil, err
+		}
+	}
 	h.catalog.Store(c)
 	if clientLogging(&s) {
 		h.logger.Warn("ClientLogging is deprecated by the protocol (SEP-2577), earliest removal 2027-07-28") // D-04
@@ -134,6 +143,9 @@ func orDefault(n, otherwise int) int {
 // has changed.
 func (h *Handler) Replace(s thaw.Server) error {
 	after, err := h.compile(s)
+	if err == nil && h.host.Resident {
+		err = after.resolve()
+	}
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ type ready struct {
 	handler *Handler
 }
 
-func (p *program) ready() (*ready, error) {
+func (p *program) ready(later bool) (*ready, error) {
 	var hosts []host.Host
 	for _, k := range p.kits {
 		hosts = append(hosts, k.Hosts...)
@@ -95,7 +95,7 @@ func (p *program) ready() (*ready, error) {
 	at := host.Pick(p.getenv, hosts...)
 	o, problems := configure(p.getenv, at)
 	problems = append(problems, unknownSettings(p.environ)...)
-	o.Logger = newLogger(p.err, at)
+	o.Logger, o.later = newLogger(p.err, at), later
 	for _, k := range p.kits {
 		if k.Configure != nil {
 			if err := k.Configure(o); err != nil {
@@ -124,7 +124,7 @@ func newLogger(w io.Writer, at host.Host) *slog.Logger {
 }
 
 func (p *program) serve(ctx context.Context) error {
-	r, err := p.ready()
+	r, err := p.ready(true)
 	if err != nil {
 		return err
 	}
@@ -140,12 +140,29 @@ func (p *program) serve(ctx context.Context) error {
 			wrapped = wrap(wrapped)
 		}
 	}
-	return r.at.Serve(ctx, host.App{
-		HTTP:    wrapped,
-		Started: func(a net.Addr) { p.banner(r, a) },
-		Logger:  r.options.Logger,
-		Drain:   r.handler.Drain,
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	err = r.at.Serve(ctx, host.App{
+		HTTP: wrapped,
+		Started: func(a net.Addr) {
+			p.banner(r, a)
+			if r.at.Facts.Resident {
+				// An author at a laptop hears of a wrong schema at once, and no start waits for it.
+				go func() {
+					if err := r.handler.catalog.Load().resolve(); err != nil {
+						stop(&BadSettingsError{[]string{err.Error()}})
+					}
+				}()
+			}
+		},
+		Logger: r.options.Logger,
+		Drain:  r.handler.Drain,
 	})
+	var bad *BadSettingsError
+	if errors.As(context.Cause(ctx), &bad) {
+		return bad
+	}
+	return err
 }
 
 // banner is one line: what runs, where, and how to reach it.
