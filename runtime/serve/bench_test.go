@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/thaw-mcp/thaw"
@@ -70,5 +71,28 @@ func BenchmarkCall(b *testing.B) {
 	}
 	if w.status != 200 {
 		b.Fatal(w.status)
+	}
+}
+
+// BenchmarkCatalogue is a start that makes, serves and lists n tools whole.
+func BenchmarkCatalogue(b *testing.B) {
+	for _, n := range []int{10, 100, 1000, 10000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				tools := make([]*thaw.Tool, n)
+				for i := range tools {
+					tools[i] = thaw.NewTool("t"+strconv.Itoa(i), "Searches.", func(context.Context, searchIn) (searchOut, error) { return searchOut{}, nil }, nil)
+				}
+				h, err := New(thaw.Server{Name: "bench", Version: "1", Tools: tools}, &Options{Host: resident, Limits: Limits{PageItems: 100_000, PageBytes: 1 << 30}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if page, err := h.catalog.Load().lists[listTools].first(); err != nil || len(page) < n*100 {
+					b.Fatal(len(page), err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "us/tool")
+		})
 	}
 }
