@@ -12,7 +12,7 @@ import (
 // Progress reports done of total (0: unknown) to a client that asked for it (F-46).
 // Reports that do not rise above the last one are left out (F-47), and so are reports
 // in too quick a succession, but for the last. To a client that does not read it may block
-// for 30 s, after which the stream is given up. It is safe for concurrent use. Outside a
+// for 30 s, or until the call's time is over, after which the stream is given up. It is safe for concurrent use. Outside a
 // handler it does nothing.
 func Progress(ctx context.Context, done, total float64, message string) {
 	if c := call.FromContext(ctx); c != nil {

@@ -15,8 +15,12 @@ import (
 // idle time-out on the way (H-18, L-16).
 const keepAlive = 15 * time.Second
 
-// writeTimeout bounds one write to a client that does not read.
-const writeTimeout = 30 * time.Second
+// writeTimeout bounds one write to a client that does not read. A call's own end bounds it
+// further (H-24), but for lastWrite, which the final message has in any case.
+const (
+	writeTimeout = 30 * time.Second
+	lastWrite    = time.Second
+)
 
 // A body that the kernel takes whole never waits for the client; a larger one may, but not
 // for ever.
@@ -31,8 +35,9 @@ const (
 type responder struct {
 	w          http.ResponseWriter
 	r          *http.Request
-	canStream  bool // the host can
-	onlyEvents bool // the client reads nothing but an event stream
+	canStream  bool      // the host can
+	onlyEvents bool      // the client reads nothing but an event stream
+	until      time.Time // when the call's time is over; zero: never
 
 	mu        sync.Mutex
 	streaming bool
@@ -200,8 +205,12 @@ func (p *responder) write(b []byte) {
 		return
 	}
 	c := http.NewResponseController(p.w)
+	limit := writeTimeout
+	if !p.until.IsZero() {
+		limit = min(limit, max(time.Until(p.until), lastWrite))
+	}
 	// Not every writer has deadlines; those that have none do not block on a client.
-	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_ = c.SetWriteDeadline(time.Now().Add(limit))
 	if _, err := p.w.Write(b); err != nil || c.Flush() != nil {
 		p.failed = true
 	}

@@ -61,6 +61,7 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 	c.ctx = ctx
 	// A handler that does not look at its ctx must not cost the client its answer.
 	if deadline, ok := ctx.Deadline(); ok {
+		q.out.until = deadline
 		defer time.AfterFunc(time.Until(deadline), c.overrun).Stop()
 	}
 
