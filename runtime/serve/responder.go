@@ -237,11 +237,21 @@ func (p *responder) announceClose() {
 	}
 }
 
-// flush pushes a finished answer out although the handler goroutine will not return.
+// flush pushes a finished answer out although the handler goroutine does not return now. A
+// stream has to end with its last message (H-16), which net/http does on return only, so its
+// connection is closed; without the last chunk, or the client would use it again just then.
+// Where that cannot be done (HTTP/2) the client has the message and no end.
 func (p *responder) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = http.NewResponseController(p.w).Flush()
+	c := http.NewResponseController(p.w)
+	_ = c.Flush()
+	if !p.streaming {
+		return
+	}
+	if conn, _, err := c.Hijack(); err == nil {
+		_ = conn.Close()
+	}
 }
 
 // accepts reads the Accept lines leniently: absent or unreadable means everything, q=0

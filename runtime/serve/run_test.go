@@ -304,6 +304,12 @@ func TestDeadlineOnRealConnections(t *testing.T) {
 	release := make(chan struct{})
 	h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{
 		tool1(func(ctx context.Context) (any, error) { <-ctx.Done(); return nil, ctx.Err() }, &thaw.ToolOptions{Timeout: time.Millisecond}),
+		thaw.NewTool("deaf_stream", "", func(ctx context.Context, _ struct{}) (string, error) {
+			thaw.Progress(ctx, 1, 2, "")
+			<-release
+			thaw.Progress(ctx, 2, 2, "")
+			return "late", nil
+		}, &thaw.ToolOptions{Timeout: 50 * time.Millisecond}),
 		thaw.NewTool("deaf", "", func(context.Context, struct{}) (string, error) { <-release; return "late", nil }, &thaw.ToolOptions{Timeout: time.Millisecond}),
 	}}, Options{Host: resident, Logger: slog.New(slog.DiscardHandler)})
 	server := httptest.NewServer(h)
@@ -315,11 +321,17 @@ func TestDeadlineOnRealConnections(t *testing.T) {
 			for i := range 50 {
 				p := callT()
 				p.id = fmt.Sprintf(`"%d-%d"`, worker, i)
-				if i == 25 {
+				messages := 1
+				switch i {
+				case 25:
 					p.params = map[string]any{"name": "deaf"}
+				case 30: // its stream ends with the answer, though the handler does not (H-16)
+					id := p.id
+					p = withMeta(`{"progressToken":1}`)
+					p.id, p.params, messages = id, map[string]any{"name": "deaf_stream"}, 2
 				}
 				got := overHTTP(t, server, p)
-				if string(got.last().ID) != p.id || !strings.Contains(got.raw, "timed out") || len(got.messages) != 1 {
+				if string(got.last().ID) != p.id || !strings.Contains(got.raw, "timed out") || len(got.messages) != messages {
 					t.Errorf("%s got %s", p.id, got.raw)
 				}
 			}

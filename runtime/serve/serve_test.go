@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -147,7 +148,7 @@ func do(t testing.TB, h http.Handler, r *http.Request) answer {
 func readAnswer(t testing.TB, resp *http.Response) answer {
 	t.Helper()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
+	if err != nil && !(errors.Is(err, io.ErrUnexpectedEOF) && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")) {
 		t.Fatal(err)
 	}
 	a := answer{status: resp.StatusCode, header: resp.Header, raw: string(b)}
