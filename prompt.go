@@ -94,6 +94,9 @@ func stringFields(t reflect.Type) ([]stringField, error) {
 		if f.Anonymous && tag == "" && f.Type.Kind() == reflect.Struct {
 			continue // its own fields are visible too
 		}
+		if f.Anonymous && f.Type.Kind() == reflect.Pointer {
+			return nil, fmt.Errorf("field %s is an embedded pointer, want an embedded struct", f.Name)
+		}
 		if !f.IsExported() || tag == "-" {
 			continue
 		}

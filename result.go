@@ -3,6 +3,7 @@ package thaw
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/thaw-mcp/thaw/mcp"
@@ -13,6 +14,22 @@ type resulter[Out any] struct {
 	// structured: Out has an output schema of its own.
 	structured bool
 	encode     func(Out) (*mcp.CallToolResult, error)
+}
+
+// checkResult refuses types of results that would not become what their author means.
+func checkResult(t reflect.Type) error {
+	content := reflect.TypeFor[mcp.Content]()
+	element := t
+	if t.Kind() == reflect.Slice && t.Elem() != content {
+		element = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[error]():
+		return errors.New("an error is returned as the error")
+	case element != t && element.Implements(content), reflect.PointerTo(element).Implements(content) && !element.Implements(content):
+		return fmt.Errorf("%v is no content: return a pointer, mcp.Content or []mcp.Content", t)
+	}
+	return nil
 }
 
 func resultOf[Out any]() resulter[Out] {
@@ -49,7 +66,10 @@ func resultOf[Out any]() resulter[Out] {
 		return resulter[Out]{encode: encodeValue[Out]}
 	default:
 		if t.Implements(reflect.TypeFor[mcp.Content]()) {
-			return contentOnly(func(out any) []mcp.Content { return []mcp.Content{out.(mcp.Content)} })
+			return contentOnly(func(out any) []mcp.Content {
+				content, _ := out.(mcp.Content)
+				return []mcp.Content{content}
+			})
 		}
 		return resulter[Out]{structured: true, encode: encodeValue[Out]}
 	}

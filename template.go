@@ -22,6 +22,7 @@ const maxTemplateURI = 8 << 10
 // expression, which takes time linear in the URI.
 type uriTemplate struct {
 	variables []string
+	queries   bool                  // it has {?…}
 	match     func() *regexp.Regexp // compiled on the first look-up, not at start
 }
 
@@ -51,7 +52,7 @@ func parseTemplate(text string) (*uriTemplate, error) {
 	if len(parsed.Varnames()) != len(variables) {
 		return nil, errors.New("a variable stands in it twice; one variable has one value")
 	}
-	return &uriTemplate{variables, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern.String()) })}, nil
+	return &uriTemplate{variables, strings.Contains(text, "{?"), sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern.String()) })}, nil
 }
 
 // What a value may consist of: with + and # reserved characters too (RFC 6570, 3.2.1).
@@ -94,7 +95,8 @@ func writeExpression(pattern *strings.Builder, expression string) (names []strin
 		case ";":
 			pattern.WriteString("(?:;" + quoted + "(?:=" + unreserved + ")?)?")
 		case "?", "&":
-			// The first that is there begins with the operator, the others with &.
+			// The first that is there begins with the operator, the others with &: which one
+			// that is, values checks.
 			start := "&"
 			if operator == "?" {
 				start = "[?&]"
@@ -105,6 +107,14 @@ func writeExpression(pattern *strings.Builder, expression string) (names []strin
 	return names, nil
 }
 
+// wellQueried reports whether a query begins with ? and goes on with &. The class of a value
+// has neither, so where a template has {?…} no other ? or & can be between them.
+func wellQueried(uri string) bool {
+	question := strings.IndexByte(uri, '?')
+	first := strings.IndexAny(uri, "?&")
+	return question < 0 && first < 0 || question == first && !strings.Contains(uri[question+1:], "?")
+}
+
 // values are the percent-decoded values of the variables in uri; those that it leaves out
 // are absent. ok is false if uri is none of the template's, or decodes to what is no UTF-8.
 func (t *uriTemplate) values(uri string) (values map[string]string, ok bool) {
@@ -112,7 +122,7 @@ func (t *uriTemplate) values(uri string) (values map[string]string, ok bool) {
 		return nil, false
 	}
 	groups := t.match().FindStringSubmatchIndex(uri)
-	if groups == nil {
+	if groups == nil || t.queries && !wellQueried(uri) {
 		return nil, false
 	}
 	values = make(map[string]string, len(t.variables))

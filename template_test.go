@@ -35,6 +35,9 @@ func TestTemplateValues(t *testing.T) {
 		{"x://a{?q,n}", "x://a?q=1&n=2", "map[n:2 q:1]"},
 		{"x://a{?q,n}", "x://a?n=2", "map[n:2]"},
 		{"x://a{?q,n}", "x://a", "map[]"},
+		{"x://a{?q,n}", "x://a&q=1", ""},
+		{"x://a{?q,n}", "x://a?q=1?n=2", ""},
+		{"x://a{?q,n}", "x://a&n=2", ""},
 		{"x://a?fixed=1{&n}", "x://a?fixed=1&n=2", "map[n:2]"},
 		{"x://a/{id}", "x://a/" + strings.Repeat("a", maxTemplateURI), ""},
 	} {

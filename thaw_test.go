@@ -38,6 +38,8 @@ func order(_ context.Context, in orderIn) (orderOut, error) {
 // Embedded is embedded in prompt arguments.
 type Embedded struct{ A string }
 
+type embedded struct{ A string }
+
 func noArgs(context.Context, struct{}) (string, error) { return "", nil }
 
 func TestTypedTool(t *testing.T) {
@@ -93,6 +95,15 @@ func TestRegistrationPanics(t *testing.T) {
 		"a result of a channel": {func() {
 			thaw.NewTool("t", "", func(context.Context, struct{}) (chan int, error) { return nil, nil }, nil)
 		}, []string{`tool "t"`, "result", "chan"}},
+		"a result of values": {func() {
+			thaw.NewTool("t", "", func(context.Context, struct{}) ([]mcp.TextContent, error) { return nil, nil }, nil)
+		}, []string{`tool "t"`, "result", "mcp.Content"}},
+		"a result of pointers to one kind": {func() {
+			thaw.NewTool("t", "", func(context.Context, struct{}) ([]*mcp.TextContent, error) { return nil, nil }, nil)
+		}, []string{`tool "t"`, "result"}},
+		"an error as a result": {func() {
+			thaw.NewTool("t", "", func(context.Context, struct{}) (error, error) { return nil, nil }, nil)
+		}, []string{`tool "t"`, "error"}},
 		"negative timeout": {func() { thaw.NewTool("t", "", noArgs, &thaw.ToolOptions{Timeout: -1}) }, []string{"Timeout"}},
 		"empty rate":       {func() { thaw.NewTool("t", "", noArgs, &thaw.ToolOptions{Rate: &thaw.Rate{}}) }, []string{"Rate"}},
 		"raw, no JSON":     {func() { thaw.NewRawTool("t", "", json.RawMessage("{"), raw, nil) }, []string{`tool "t"`, "input schema"}},
@@ -115,6 +126,9 @@ func TestRegistrationPanics(t *testing.T) {
 		"prompt with an embedded pointer": {func() {
 			thaw.NewPrompt("p", "", func(context.Context, struct{ *Embedded }) ([]mcp.PromptMessage, error) { return nil, nil }, nil)
 		}, []string{`prompt "p"`, "Embedded"}},
+		"prompt with an embedded pointer that is not exported": {func() {
+			thaw.NewPrompt("p", "", func(context.Context, struct{ *embedded }) ([]mcp.PromptMessage, error) { return nil, nil }, nil)
+		}, []string{`prompt "p"`, "embedded"}},
 		"resource without scheme": {func() { thaw.NewResource("a/b", "n", contents, nil) }, []string{`resource "a/b"`, "absolute"}},
 		"resource beyond ASCII":   {func() { thaw.NewResource("docs://測試", "n", contents, nil) }, []string{"RFC 3986"}},
 		"resource without name":   {func() { thaw.NewResource("a:b", "", contents, nil) }, []string{"name"}},

@@ -75,6 +75,9 @@ func NewTool[In, Out any](name, description string, fn func(context.Context, In)
 		Headers: in.Headers(),
 		Input:   func() (schema.Validator, error) { return in.Validator(), nil },
 	}
+	if err := checkResult(reflect.TypeFor[Out]()); err != nil {
+		panic(fmt.Sprintf("thaw: tool %q: result: %v", name, err))
+	}
 	result := resultOf[Out]()
 	var out *schema.Type
 	if result.structured {

@@ -153,6 +153,8 @@ func (i *Invoker) run(w http.ResponseWriter, r *http.Request, ended chan<- outco
 }
 
 func (i *Invoker) logBroken(r *http.Request, v any) {
+	// A log that panics must not end the runtime loop.
+	defer func() { _ = recover() }()
 	switch v {
 	case http.ErrAbortHandler: // the handler's way to give up without a trace
 	case nil:

@@ -141,6 +141,9 @@ func (h *Handler) addTools(c *catalog, s *thaw.Server) error {
 			return fmt.Errorf("tool %d is nil", i)
 		}
 		d := t.Declared()
+		if d.Name == "" {
+			return fmt.Errorf("tool %d was not made by NewTool or NewRawTool", i)
+		}
 		if known[d.Name] {
 			errs = append(errs, fmt.Errorf("tool %q is declared twice", d.Name))
 		}
@@ -151,7 +154,13 @@ func (h *Handler) addTools(c *catalog, s *thaw.Server) error {
 		served = append(served, t)
 		entry := &tool{Tool: d, bindings: bindingsOf(d.Headers), handler: d.Call}
 		for i := range s.Middleware {
-			entry.handler = s.Middleware[len(s.Middleware)-1-i](entry.handler)
+			n := len(s.Middleware) - 1 - i
+			if s.Middleware[n] != nil {
+				entry.handler = s.Middleware[n](entry.handler)
+			}
+			if s.Middleware[n] == nil || entry.handler == nil {
+				return fmt.Errorf("middleware %d is nil, or returned nil for tool %q", n, d.Name)
+			}
 		}
 		if d.PerMinute > 0 {
 			entry.rate = h.rateOf(d)
@@ -211,10 +220,10 @@ func (h *Handler) capabilitiesOf(s *thaw.Server) mcp.ServerCapabilities {
 	for _, t := range s.ResourceTemplates {
 		completes = completes || len(t.Declared().Complete) > 0
 	}
-	if completes {
+	if completes || before.Completions != nil {
 		c.Completions = &struct{}{}
 	}
-	if clientLogging(s) && h.host.Streaming {
+	if clientLogging(s) && h.host.Streaming || before.Logging != nil {
 		c.Logging = &struct{}{}
 	}
 	return c

@@ -23,17 +23,23 @@ const usage = `usage: without arguments the program serves; the commands are
                     - reads it from standard input
 `
 
-var errUsage = errors.New("usage")
+var (
+	errUsage = errors.New("usage")
+	errHelp  = errors.New("help") // asked for, which is no failure
+)
 
 // commands are the binary's own tool box.
 var commands = map[string]func(p *program, ctx context.Context, args []string) error{
 	"check": (*program).checkCommand,
 	"tools": (*program).toolsCommand,
 	"call":  (*program).callCommand,
-	"help": func(p *program, _ context.Context, _ []string) error {
-		fmt.Fprint(p.out, usage)
-		return nil
-	},
+	"help":  (*program).helpCommand,
+	"h":     (*program).helpCommand,
+}
+
+func (p *program) helpCommand(context.Context, []string) error {
+	fmt.Fprint(p.out, usage)
+	return nil
 }
 
 // parseFlags parses the flags of a command; what is left are its arguments.
@@ -43,7 +49,9 @@ func (p *program) parseFlags(name string, args []string, declare func(*flag.Flag
 	if declare != nil {
 		declare(flags)
 	}
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil, errHelp
+	} else if err != nil {
 		return nil, fmt.Errorf("%w: %s: %v\n%s", errUsage, name, err, usage)
 	}
 	return flags.Args(), nil
@@ -61,7 +69,7 @@ func (p *program) checkCommand(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.server.Check(); err != nil {
+	if err := r.handler.catalog.Load().resolve(); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.out, "ok: host %s, %d tools, %d prompts, %d resources, %d templates\n",
@@ -186,6 +194,9 @@ func (h *Handler) callTool(ctx context.Context, name string, arguments []byte) (
 	setMirrored(r.Header, t.bindings, arguments)
 	w := &memoryResponse{header: http.Header{}}
 	h.ServeHTTP(w, r)
+	if w.body.Len() == 0 {
+		return nil, fmt.Errorf("interrupted: %w", context.Cause(ctx))
+	}
 	if e := memberOf(w.body.Bytes(), "error"); e != nil {
 		text, _ := strictjson.String(memberOf(e, "message"))
 		return nil, errors.New(text)

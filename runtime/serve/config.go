@@ -114,13 +114,19 @@ func configure(getenv func(string) string, at host.Host) (*Options, []string) {
 	return o, problems
 }
 
+// knownSchemes may be shown of a value that is otherwise not.
+var knownSchemes = []string{"none", "jwt", "apikey", "gateway", "sqlite", "memory", "dynamodb", "file", "awskms", "gcpkms", "http", "https"}
+
 // shown is a value as a message may have it.
 func (s *setting) shown(value string) string {
 	if !s.secret {
 		return strconv.Quote(value)
 	}
-	if scheme, _, ok := strings.Cut(value, ":"); ok && len(scheme) <= 16 {
+	if scheme, _, ok := strings.Cut(value, ":"); ok && slices.Contains(knownSchemes, scheme) {
 		return strconv.Quote(scheme + ":…")
+	}
+	if slices.Contains(knownSchemes, value) {
+		return strconv.Quote(value)
 	}
 	return "(not shown)"
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,7 @@ type Options struct {
 // concurrent use.
 type Handler struct {
 	catalog    atomic.Pointer[catalog]
+	replacing  sync.Mutex
 	hub        hub
 	host       host.Facts
 	local      bool // whoever reaches this server sits at this machine
@@ -100,6 +102,7 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	if h.logger == nil {
 		h.logger = slog.Default()
 	}
+	h.logger = slog.New(logGuard{h.logger.Handler()})
 	if h.now == nil {
 		h.now = time.Now
 	}
@@ -142,6 +145,8 @@ func orDefault(n, otherwise int) int {
 // differ (F-19). Requests under way keep the one they began with. On an error nothing
 // has changed.
 func (h *Handler) Replace(s thaw.Server) error {
+	h.replacing.Lock() // what is kept of the catalogue before must be what is replaced
+	defer h.replacing.Unlock()
 	after, err := h.compile(s)
 	if err == nil && h.host.Resident {
 		err = after.resolve()

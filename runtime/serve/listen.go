@@ -10,8 +10,11 @@ import (
 	"github.com/thaw-mcp/thaw/mcp"
 )
 
-// maxSubscriptions is the most URIs one stream may name (S-12).
-const maxSubscriptions = 1000
+// What one stream may name (S-12): it is kept as long as the stream.
+const (
+	maxSubscriptions     = 1000
+	maxSubscriptionBytes = 128 << 10
+)
 
 // servesListen: only where a change of this process reaches a stream of this process (L-15).
 func servesListen(c *catalog) bool {
@@ -36,14 +39,14 @@ func checkListenParams(q *request) *failure {
 			}
 			n := 0
 			for uri := range strictjson.Elements(value) {
-				if n++; strictjson.Kind(uri) != '"' || n > maxSubscriptions {
+				if n++; strictjson.Kind(uri) != '"' || n > maxSubscriptions || len(value) > maxSubscriptionBytes {
 					return invalidParams(reasonInvalidParams, "Invalid params: notifications.resourceSubscriptions must be an array of at most "+
-						strconv.Itoa(maxSubscriptions)+" URIs")
+						strconv.Itoa(maxSubscriptions)+" URIs in at most "+strconv.Itoa(maxSubscriptionBytes)+" bytes")
 				}
 			}
 		}
 	}
-	if !q.acceptsStream {
+	if !q.acceptsStream || !q.out.canStream {
 		return &failure{status: http.StatusNotAcceptable, code: mcp.CodeInvalidRequest, reason: reasonNotAcceptable,
 			message: "Not acceptable: subscriptions/listen answers text/event-stream"}
 	}

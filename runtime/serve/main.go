@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/thaw-mcp/thaw"
@@ -60,7 +61,7 @@ type program struct {
 func (p *program) main(ctx context.Context, args []string) int {
 	run := p.serve
 	if len(args) > 0 {
-		command, ok := commands[args[0]]
+		command, ok := commands[strings.TrimLeft(args[0], "-")]
 		if !ok {
 			fmt.Fprintf(p.err, "unknown command %q\n%s", args[0], usage)
 			return 2
@@ -71,6 +72,9 @@ func (p *program) main(ctx context.Context, args []string) int {
 	var bad *BadSettingsError
 	switch {
 	case err == nil:
+		return 0
+	case errors.Is(err, errHelp):
+		fmt.Fprint(p.out, usage)
 		return 0
 	case errors.As(err, &bad), errors.Is(err, errUsage):
 		fmt.Fprintln(p.err, err)
@@ -155,7 +159,7 @@ func (p *program) serve(ctx context.Context) error {
 				}()
 			}
 		},
-		Logger: r.options.Logger,
+		Logger: r.handler.logger,
 		Drain:  r.handler.Drain,
 	})
 	var bad *BadSettingsError

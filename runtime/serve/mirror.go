@@ -129,7 +129,7 @@ func (b *binding) check(h http.Header, arguments []byte) *failure {
 		return headerMismatch("header %s is malformed", b.header)
 	}
 	if strictjson.Kind(value) == '0' && text == string(value) && !safeInteger(text) {
-		if _, whole := integerOf(text); !whole {
+		if fractional(text) {
 			return nil // they agree; that it is no integer is for the schema to say
 		}
 		return headerMismatch("argument %s is beyond what a header mirrors exactly, 2^53-1", strings.Join(b.path, "."))
@@ -170,6 +170,15 @@ func sameInteger(header, body string) bool {
 	}
 	b, ok := integerOf(body)
 	return ok && a.Cmp(b) == 0 && a.CmpAbs(maxSafeInteger) <= 0
+}
+
+// fractional reports whether a JSON number, short enough to tell, has a fraction.
+func fractional(text string) bool {
+	if len(text) > 40 || strings.ContainsAny(text, "eE") {
+		return false
+	}
+	r, ok := new(big.Rat).SetString(text)
+	return ok && !r.IsInt()
 }
 
 func safeInteger(text string) bool { return sameInteger(text, text) }

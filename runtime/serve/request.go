@@ -62,6 +62,7 @@ var answered = &failure{}
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 	q := &request{h: h, cat: h.catalog.Load(), w: w, r: r}
 	q.out.init(h, w, r)
+	defer q.out.stop()
 	defer q.contain()
 	for _, check := range checks {
 		if f := check(q); f != nil {
@@ -89,7 +90,7 @@ func (q *request) contain() {
 // fail answers with f. What is the client's own fault is not logged: the client has the
 // whole of it.
 func (q *request) fail(f *failure) {
-	if f.code == mcp.CodeInternalError {
+	if f.code == mcp.CodeInternalError && f.retryAfter == 0 { // a busy server is no news, and clients could fill the log
 		q.h.logger.Warn("request refused", "reason", f.reason, "method", q.msg.method)
 	}
 	q.out.fail(q.msg.id, f)
@@ -157,10 +158,11 @@ func (q *request) readBody() *failure {
 		q.body, err = io.ReadAll(io.LimitReader(q.r.Body, int64(limit)+1))
 	}
 	if err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			q.out.clientStays() // net/http ends the context as if it had left
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) {
+			q.out.clientStays() // net/http ends the context as if it had left; it may read on
 		} else if q.r.Context().Err() != nil {
-			return answered // nobody is left to read an answer
+			q.out.abandoned()
+			return answered
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return invalidRequest("the body cannot be read")

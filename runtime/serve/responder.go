@@ -48,7 +48,22 @@ type responder struct {
 }
 
 func (p *responder) init(h *Handler, w http.ResponseWriter, r *http.Request) {
-	p.w, p.r, p.canStream = w, r, h.host.Streaming
+	p.w, p.r, p.canStream = w, r, h.host.Streaming && canFlush(w)
+}
+
+// canFlush reports whether what is written can be pushed out, as a stream needs. Middleware
+// that wraps a writer without Unwrap takes that away; the answer is then JSON.
+func canFlush(w http.ResponseWriter) bool {
+	for {
+		switch t := w.(type) {
+		case http.Flusher, interface{ FlushError() error }:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = t.Unwrap()
+		default:
+			return false
+		}
+	}
 }
 
 // result sends a final result whose bytes are the concatenation of parts.
@@ -90,6 +105,7 @@ func (p *responder) finish(f *failure, id []byte, parts [][]byte) {
 	}
 	p.done = true
 	if p.gone() && !p.streaming {
+		p.abandon()
 		return
 	}
 	if p.onlyEvents && p.canStream && !p.streaming && (f == nil || f.httpStatus() == http.StatusOK) {
@@ -147,6 +163,29 @@ func (p *responder) clientStays() {
 	p.stays = true
 }
 
+// statusClientClosed is what access logs know as "client closed request". A client that has
+// left does not see it; one that only closed its own side must not take silence for
+// success.
+const statusClientClosed = 499
+
+// abandon ends an answer that nobody is expected to read.
+func (p *responder) abandon() {
+	if !p.streaming {
+		p.w.Header().Set("Connection", "close")
+		p.w.WriteHeader(statusClientClosed)
+	}
+}
+
+// abandoned is abandon for callers that do not hold p.mu.
+func (p *responder) abandoned() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.done {
+		p.done = true
+		p.abandon()
+	}
+}
+
 // left is gone for callers that do not hold p.mu.
 func (p *responder) left() bool {
 	p.mu.Lock()
@@ -191,6 +230,7 @@ func (p *responder) event(message []byte) {
 }
 
 func (p *responder) comment() {
+	defer func() { _ = recover() }() // a writer that panics must not end the process from a timer
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done || p.gone() {

@@ -97,6 +97,11 @@ func (c *running) end(answer func()) {
 // overrun answers for a handler whose time is over. The handler may go on, so the
 // connection takes no further request: it would wait for this one.
 func (c *running) overrun() {
+	defer func() { // nothing above a timer would contain it
+		if p := recover(); p != nil {
+			c.log(slog.LevelError, "panic in an answer", slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+		}
+	}()
 	c.end(func() {
 		c.out.announceClose()
 		c.send(c.outcomeOf(errOverrun))
@@ -157,6 +162,8 @@ func (c *running) send(o outcome) {
 		c.out.fail(c.requestID, o.failure)
 	case o.result != nil:
 		c.out.result(c.requestID, o.result)
+	default:
+		c.out.abandoned()
 	}
 }
 
@@ -172,10 +179,7 @@ func (c *running) timedOut(err error) bool {
 func (c *running) failure(err error) *failure {
 	var refusal *failure
 	if errors.As(err, &refusal) {
-		if refusal.code == mcp.CodeInternalError {
-			c.logError(slog.LevelError, refusal.reason, err)
-		}
-		return refusal
+		return refusal // whoever made it has logged it
 	}
 	var protocol *mcp.Error
 	if errors.As(err, &protocol) {

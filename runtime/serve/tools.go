@@ -38,7 +38,7 @@ func serveTool(q *request) {
 	})
 }
 
-// violationText lists every violation, so that a model can mend all of them at once (F-16).
+// violationText lists the violations, so that a model can mend all of them at once (F-16).
 func violationText(name string, violations []schema.Violation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Invalid arguments for %s:", name)
