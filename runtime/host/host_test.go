@@ -94,16 +94,46 @@ func TestDrain(t *testing.T) {
 func TestDrainIsBounded(t *testing.T) {
 	b := usual
 	b.drain = 50 * time.Millisecond
-	entered := make(chan struct{})
+	entered, release := make(chan struct{}), make(chan struct{})
 	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(entered)
-		<-r.Context().Done()
+		<-release
 	})
+	defer close(release)
 	addr, stop := running(t, b, h, nil)
 	go func() { _, _ = http.Get("http://" + addr) }()
 	<-entered
 	if err := stop(); err == nil || !strings.Contains(err.Error(), "still open after 50ms") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What is still open shortly before the end hears of it, and can answer.
+func TestStopCanBeAnswered(t *testing.T) {
+	b := usual
+	b.drain = 1500 * time.Millisecond
+	entered := make(chan struct{})
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-r.Context().Done()
+		fmt.Fprint(w, context.Cause(r.Context()))
+	})
+	addr, stop := running(t, b, h, nil)
+	answer := make(chan string, 1)
+	go func() {
+		resp, err := http.Get("http://" + addr)
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		answer <- string(text)
+	}()
+	<-entered
+	err := stop()
+	if got := <-answer; got != ErrStopping.Error() || err != nil {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

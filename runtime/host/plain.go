@@ -18,6 +18,10 @@ type bounds struct {
 	headerBytes            int           // the handler has a smaller limit of its own and a better answer
 }
 
+// answerTime is how long before the end of the drain open requests are told. Shutdown looks
+// every half second whether they have ended.
+const answerTime = 1200 * time.Millisecond
+
 var usual = bounds{readHeader: 10 * time.Second, read: 60 * time.Second, idle: 120 * time.Second, drain: 10 * time.Second, headerBytes: 64 << 10}
 
 // DefaultAddr is where Local listens without THAW_ADDR.
@@ -83,7 +87,11 @@ func serve(ctx context.Context, a App, addr string, b bounds) error {
 
 // serve serves on l, which it closes, until ctx ends; then it drains.
 func (b bounds) serve(ctx context.Context, a App, l net.Listener) error {
+	// Open requests hear of the end a little before it, so that they can still answer.
+	requests, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
 	s := &http.Server{
+		BaseContext:       func(net.Listener) context.Context { return requests },
 		Handler:           a.HTTP,
 		ReadHeaderTimeout: b.readHeader,
 		ReadTimeout:       b.read,
@@ -107,6 +115,7 @@ func (b bounds) serve(ctx context.Context, a App, l net.Listener) error {
 	// ctx is over; the requests still open get their own time.
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.drain)
 	defer cancel()
+	defer time.AfterFunc(b.drain-min(answerTime, b.drain*2/3), func() { cut(ErrStopping) }).Stop()
 	if err := s.Shutdown(stopping); err != nil {
 		_ = s.Close()
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/thaw-mcp/thaw/runtime/host"
 )
 
 // late invokes a handler with a deadline of 10 s on a clock of the test's own, and
@@ -194,4 +196,23 @@ func TestCallerCancels(t *testing.T) {
 			t.Errorf("status %d", a.StatusCode)
 		}
 	})
+}
+
+// A handler that says its answer is complete is not waited for, whatever it goes on doing.
+func TestAnsweredBeforeItReturns(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	i := newTestInvoker(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"whole":true}`))
+		host.Answered(r.Context())
+		<-release
+	}))
+	b, err := i.Invoke(t.Context(), encodeEvent(t, shellV2()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := decodeAnswer(t, b); a.StatusCode != 200 || a.Body != `{"whole":true}` {
+		t.Errorf("%s", b)
+	}
 }

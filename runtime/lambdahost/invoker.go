@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
+
+	"github.com/thaw-mcp/thaw/runtime/host"
 )
 
 // Invoker is the function that Lambda invokes: event in, answer out. It is safe for
@@ -86,7 +89,8 @@ func withReserve(ctx context.Context) (_ context.Context, grace time.Duration, c
 type outcome int
 
 const (
-	outstayed outcome = iota // it has not ended yet
+	outstayed outcome = iota // it has not ended yet, and its time is over
+	answered                 // it has not ended yet, and has answered
 	returned
 	exited // runtime.Goexit
 	panicked
@@ -95,17 +99,22 @@ const (
 // serve runs the handler for as long as there is time.
 func (i *Invoker) serve(r *http.Request, d door, isHead bool, grace time.Duration) *response {
 	w := newResponseWriter(isHead, d.limit())
-	ended := make(chan outcome, 1)
+	ended, whole := make(chan outcome, 1), make(chan struct{})
+	r = r.WithContext(host.WithAnswered(r.Context(), sync.OnceFunc(func() { close(whole) })))
 	ctx, method, path := r.Context(), r.Method, r.URL.Path // r is the handler's from here on
 	go i.run(w, r, ended)
 
 	var how outcome
 	select {
 	case how = <-ended:
+	case <-whole:
+		how = answered
 	case <-ctx.Done():
 		timer := time.NewTimer(grace)
 		select {
 		case how = <-ended:
+		case <-whole:
+			how = answered
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -123,6 +132,12 @@ func (i *Invoker) serve(r *http.Request, d door, isHead bool, grace time.Duratio
 		}
 	case returned:
 		res = w.finish()
+	case answered:
+		// Its goroutine goes on when the next invocation thaws the process.
+		i.logger().WarnContext(ctx, "lambda: handler still running after its answer", "method", method, "path", path)
+		if res = w.take(); !res.stands(isHead) {
+			return internal.response(isHead)
+		}
 	case outstayed:
 		i.logger().ErrorContext(ctx, "lambda: handler still running at the end of its time", "method", method, "path", path)
 		if res = w.take(); !res.stands(isHead) {

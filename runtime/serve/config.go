@@ -111,6 +111,9 @@ func configure(getenv func(string) string, at host.Host) (*Options, []string) {
 			problems = append(problems, fmt.Sprintf("%s=%s: %v; allowed is %s", s.name, s.shown(value), err, s.allowed))
 		}
 	}
+	if port := getenv("PORT"); at.Name == "cloudrun" && port != "" && checkPort(port) != nil {
+		problems = append(problems, fmt.Sprintf("PORT=%q: %v", port, checkPort(port)))
+	}
 	return o, problems
 }
 
@@ -119,7 +122,7 @@ var knownSchemes = []string{"none", "jwt", "apikey", "gateway", "sqlite", "memor
 
 // shown is a value as a message may have it.
 func (s *setting) shown(value string) string {
-	if !s.secret {
+	if !s.secret || s.name == "THAW_PUBLIC_URL" && !strings.Contains(value, "@") {
 		return strconv.Quote(value)
 	}
 	if scheme, _, ok := strings.Cut(value, ":"); ok && slices.Contains(knownSchemes, scheme) {
@@ -197,6 +200,10 @@ func readAddr(_ *Options, value string) error {
 	if err != nil {
 		return errors.New("no host and port")
 	}
+	return checkPort(port)
+}
+
+func checkPort(port string) error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("port %q is no number from 0 to 65535", port)
 	}

@@ -32,9 +32,16 @@ type Kit struct {
 // function here that ends the process: 0 stopped, 1 failed, 2 bad settings or usage (all
 // of them listed). With arguments it is the binary's own tool box: check, tools, call.
 func Main(s thaw.Server, kits ...Kit) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the process at once.
-	context.AfterFunc(ctx, stop)
+	ctx, stop := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		fmt.Fprintln(os.Stderr, "stopping: open requests have some seconds to end; once more ends at once")
+		stop()
+		<-signals
+		os.Exit(1)
+	}()
 	p := program{server: s, kits: kits, getenv: os.Getenv, environ: os.Environ(), in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	os.Exit(p.main(ctx, os.Args[1:]))
 }
@@ -171,11 +178,11 @@ func (p *program) serve(ctx context.Context) error {
 
 // banner is one line: what runs, where, and how to reach it.
 func (p *program) banner(r *ready, a net.Addr) {
-	if a == nil {
+	if a == nil || r.at.Ephemeral {
 		return // a platform calls, nobody reads
 	}
 	url := "http://" + displayAddr(a) + r.handler.basePath + "/mcp"
-	fmt.Fprintf(p.err, "%s serves MCP at %s  (no auth, no task store, no state key)  try: npx @modelcontextprotocol/inspector --cli %s --protocol-era modern --method tools/list\n",
+	fmt.Fprintf(p.err, "%s serves MCP at %s  (no auth, no task store, no state key)  try: npx @modelcontextprotocol/inspector --cli %s --protocol-era modern --method tools/list (Node 22)\n",
 		p.server.Name, url, url)
 }
 

@@ -88,7 +88,7 @@ func lookupTool(q *request) *failure {
 	name, _ := strictjson.String(q.msg.params.name)
 	t := q.cat.tools[name]
 	if t == nil {
-		return invalidParams(reasonUnknownTool, "Unknown tool: tools/list names those there are")
+		return invalidParams(reasonUnknownTool, "Unknown tool "+quoted([]byte(name))+"; tools/list has the names")
 	}
 	q.target = t
 	return nil
@@ -98,7 +98,7 @@ func lookupPrompt(q *request) *failure {
 	name, _ := strictjson.String(q.msg.params.name)
 	p := q.cat.prompts[name]
 	if p == nil {
-		return invalidParams(reasonUnknownPrompt, "Unknown prompt: prompts/list names those there are")
+		return invalidParams(reasonUnknownPrompt, "Unknown prompt "+quoted([]byte(name))+"; prompts/list has the names")
 	}
 	q.target = p
 	return nil

@@ -28,6 +28,7 @@ const (
 	reasonUnknownReference     = "unknown_reference"      // completion for what does not exist
 	reasonInvalidArguments     = "invalid_arguments"      // arguments break the schema
 	reasonRateLimited          = "rate_limited"           // the tool's own limit
+	reasonStopping             = "stopping"               // the server ends before the handler did
 	reasonTooManyStreams       = "too_many_streams"       // subscriptions/listen beyond the limit
 	reasonTimeout              = "timeout"                // the handler did not end in time
 	reasonHandlerError         = "handler_error"          // a prompt, resource or completion handler gave an error with a text of its own

@@ -200,7 +200,11 @@ func (q *request) parseBody() *failure {
 func (q *request) checkVersionLine() *failure {
 	if _, f := plainHeader(q.r.Header, mcp.HeaderProtocolVersion); f != nil {
 		// An older client shows its user nothing but this (V-18).
-		f.message += "; this server speaks MCP " + mcp.Version
+		if q.msg.method == "initialize" {
+			f.message += "; the client speaks an older revision, this server MCP " + mcp.Version + " alone"
+		} else {
+			f.message += "; this server speaks MCP " + mcp.Version
+		}
 		f.data = supportedVersions
 		return f
 	}

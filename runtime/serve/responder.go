@@ -153,7 +153,8 @@ var (
 // gone reports whether the client has left; nothing more is then sent (H-21). A deadline
 // is no departure.
 func (p *responder) gone() bool {
-	return p.failed || !p.stays && errors.Is(p.r.Context().Err(), context.Canceled)
+	ctx := p.r.Context()
+	return p.failed || !p.stays && errors.Is(ctx.Err(), context.Canceled) && context.Cause(ctx) != host.ErrStopping
 }
 
 // clientStays says that the end of the request's context is not the client's departure.

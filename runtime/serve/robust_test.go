@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/runtime/host"
 )
 
 type panickingLog struct{ slog.Handler }
@@ -140,4 +141,37 @@ func TestUnmadeDeclarations(t *testing.T) {
 			t.Errorf("%s was taken", name)
 		}
 	}
+}
+
+// What the stop of the server cuts off is told so, and may be tried again.
+func TestCutOffByTheStop(t *testing.T) {
+	h, log := newHandler(t, thaw.Server{Tools: []*thaw.Tool{tool1(func(ctx context.Context) (any, error) { <-ctx.Done(); return nil, ctx.Err() }, nil)}}, Options{})
+	ctx, cut := context.WithCancelCause(t.Context())
+	cut(host.ErrStopping)
+	got := do(t, h, callT().request(t).WithContext(ctx))
+	if got.status != 503 || got.reason() != reasonStopping || got.header.Get("Retry-After") != "1" || strings.Contains(log.String(), "client left") {
+		t.Errorf("%d %s\n%s", got.status, got.raw, log)
+	}
+}
+
+// A host that sends an answer only when it is whole hears of one that a deaf handler got.
+func TestAnsweredIsTold(t *testing.T) {
+	release := make(chan struct{})
+	h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{
+		tool1(func(context.Context) (any, error) { <-release; return "late", nil }, &thaw.ToolOptions{Timeout: time.Millisecond}),
+	}}, Options{})
+	whole := make(chan struct{})
+	r := callT().request(t)
+	w := httptest.NewRecorder()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.ServeHTTP(w, r.WithContext(host.WithAnswered(r.Context(), func() { close(whole) })))
+	}()
+	<-whole
+	if !strings.Contains(w.Body.String(), "t timed out") {
+		t.Errorf("%s", w.Body)
+	}
+	close(release)
+	<-done
 }

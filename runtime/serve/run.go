@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/thaw-mcp/thaw/internal/call"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/runtime/host"
 )
 
 // running is one run of a handler: the author's view of it (call.Call), and the one place
@@ -106,6 +108,7 @@ func (c *running) overrun() {
 		c.out.announceClose()
 		c.send(c.outcomeOf(errOverrun))
 		c.out.flush()
+		host.Answered(c.ctx)
 	})
 }
 
@@ -143,6 +146,12 @@ func (c *running) outcome(result []byte, err error) outcome {
 	if c.out.left() {
 		c.logError(slog.LevelInfo, "client left", err)
 		return outcome{}
+	}
+	if errors.Is(err, context.Canceled) && context.Cause(c.ctx) == host.ErrStopping {
+		c.logError(slog.LevelWarn, "cut off by the stop of the server", err)
+		f := internal(reasonStopping, "The server is stopping: try again")
+		f.status, f.retryAfter = http.StatusServiceUnavailable, time.Second
+		return outcome{failure: f}
 	}
 	return c.outcomeOf(err)
 }
