@@ -27,7 +27,8 @@ type Tool struct{ declared declared.Tool }
 type HandlerFunc func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 
 // Middleware wraps a HandlerFunc. It runs inside validation, deadline and panic
-// containment, once per run of the handler.
+// containment, once per run of the handler. The server logs failures, panics and timeouts
+// itself, and an Errorf at Info.
 type Middleware func(next HandlerFunc) HandlerFunc
 
 // ToolOptions: each zero value is the protocol's default.
@@ -41,7 +42,9 @@ type ToolOptions struct {
 	// OutputSchema stands in place of the inferred one. Results are then checked
 	// against it.
 	OutputSchema json.RawMessage
-	// Timeout bounds one run; 0 is what the host gives. The handler's ctx ends then.
+	// Timeout bounds one run; 0 is what the host gives. The handler's ctx ends then, and the
+	// client gets its answer whether the handler heeds ctx or not; one that does not goes on
+	// for nobody, on Lambda into the next invocation.
 	Timeout time.Duration
 	// Rate limits calls; nil is none (F-18).
 	Rate *Rate
@@ -52,7 +55,24 @@ type ToolOptions struct {
 // Burst 0 is PerMinute.
 type Rate struct{ PerMinute, Burst int }
 
-// NewTool makes a tool of a function. Schemas come from In and Out and their tags.
+// NewTool makes a tool of a function. Schemas come from In and Out.
+//
+// A field of In is required unless it has omitempty, omitzero or a default, or is a
+// pointer. Unknown members are refused. Tags say more:
+//
+//	json:"name,omitempty"  as in encoding/json, but names match exactly
+//	jsonschema:"text"      what the field is for
+//	enum:"a,b"             allowed values of a string, integer or number
+//	default:"v"            for an absent member: a string as it stands, otherwise JSON
+//	minimum, maximum       of an integer or number
+//	minLength, maxLength   of a string, in characters
+//	minItems, maxItems     of a slice
+//	pattern:"re"           of a string; RE2 syntax, found anywhere unless anchored
+//	format:"date-time"     of a string; also date, time, email, uri, uuid, ipv4, ipv6
+//	header:"Name"          the client mirrors the argument in the header Mcp-Param-Name
+//
+// On a slice the tags for strings and numbers apply to its items. A tag that does not fit
+// its field is an error; keys that are none of these are somebody else's and ignored.
 //
 // In is a struct, or a map with string keys. Out decides the result: string,
 // mcp.Content and []mcp.Content give content only; struct{} gives empty content;
