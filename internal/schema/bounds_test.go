@@ -20,14 +20,13 @@ func TestWorkIsBounded(t *testing.T) {
 		return strings.Repeat(`{"args":[`, depth) + leaf + strings.Repeat(`],"op":"and"}`, depth)
 	}
 	twins := `{"anyOf":[{"properties":{"a":{"$ref":"#/x/e"}},"required":["b"]},{"properties":{"a":{"$ref":"#/x/e"}},"required":["b"]}]}`
-	nested := func(depth int) string { return strings.Repeat(`{"a":`, depth) + "{}" + strings.Repeat("}", depth) }
 	for _, c := range []struct {
 		name, schema, doc string
 	}{
 		{"alternatives in alternatives", expression, backwards(50, "{}")},
-		{"the same under not", `{"not":{"$ref":"#/x/e"},"x":{"e":` + twins + `}}`, nested(100)},
-		{"at a place that is none of the dialect's", `{"$ref":"#/x/e","x":{"e":` + twins + `}}`, nested(100)},
-		{"oneOf", strings.ReplaceAll(`{"$ref":"#/x/e","x":{"e":`+twins+`}}`, "anyOf", "oneOf"), nested(100)},
+		{"the same under not", `{"not":{"$ref":"#/x/e"},"x":{"e":` + twins + `}}`, nestedText(100, `{"a":`, "{}", "}")},
+		{"at a place that is none of the dialect's", `{"$ref":"#/x/e","x":{"e":` + twins + `}}`, nestedText(100, `{"a":`, "{}", "}")},
+		{"oneOf", strings.ReplaceAll(`{"$ref":"#/x/e","x":{"e":`+twins+`}}`, "anyOf", "oneOf"), nestedText(100, `{"a":`, "{}", "}")},
 		{"dynamic references in circles", `{"$dynamicAnchor":"a","anyOf":[{"$ref":"#/$defs/b"}],"$defs":{"b":{"$id":"b","$dynamicRef":"#a","$defs":{"c":{"$dynamicAnchor":"a"}}}}}`, `1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,6 +112,11 @@ func TestViolationsAreShort(t *testing.T) {
 					t.Errorf("%.80s, %.40s: %.200q", schema, doc, v)
 				}
 			}
+		}
+	}
+	for _, doc := range []string{`"sk-live"`, `{"a":"sk-live"}`, `["sk-live"]`} { // short ones neither
+		if _, got := mustCompile(t, `{"enum":["a","b"]}`).Validate(check(t, doc)); !slices.Equal(texts(got), []string{`must be one of "a", "b"`}) {
+			t.Errorf("%s: %q", doc, texts(got))
 		}
 	}
 	doc := check(t, "["+strings.Repeat("0,", 1000)+"1]")

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,12 +31,14 @@ func CheckInputRoot(raw []byte) error {
 
 // Compile makes a validator of a hand-written schema, in dialect 2020-12 unless its
 // $schema names draft-07; any other is refused (F-22, F-23). Unknown keywords are
-// ignored, known ones of the wrong form are errors with their place, all joined.
+// ignored, known ones of the wrong form are errors with their place, the first 20 joined.
 //
 // Nothing is fetched: a $ref that leads outside the schema, be it to a published
-// meta-schema, is an error (F-24, F-25). Work is bounded (F-26): patterns take linear
-// time, a document has at most 500,000 values, and a step, one schema looking at one
-// value, is allowed as often as the document is large. A violation says which it was.
+// meta-schema, is an error (F-24, F-25). Work is bounded (F-26): a document has at most
+// 500,000 values, and steps are allowed as the document is large. A step is one schema
+// looking at one value, or 64 bytes of text; of a pattern, 64 bytes of text times
+// instructions of its program. A violation says which it was. A chain of more than 128
+// schemas at one value is an error.
 func Compile(raw []byte) (Validator, error) {
 	if err := strictjson.Check(raw, maxSchemaDepth); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
@@ -121,8 +121,7 @@ type schema struct {
 	res   *resource
 
 	types        typeSet
-	enum         map[string]bool // canonical values; also of const
-	enumText     string
+	enum         *enumeration // also of const
 	limits       []bound
 	multipleOf   *divisor
 	multipleText string
@@ -130,7 +129,7 @@ type schema struct {
 	minLength, maxLength, minItems, maxItems int // -1: none
 	minProperties, maxProperties             int
 	minContains, maxContains                 int
-	pattern                                  *regexp.Regexp
+	pattern                                  *pattern
 	uniqueItems                              bool
 
 	properties       map[string]*schema
@@ -155,7 +154,7 @@ type schema struct {
 }
 
 type patternSchema struct {
-	re     *regexp.Regexp
+	*pattern
 	schema *schema
 }
 
@@ -199,6 +198,9 @@ type compiler struct {
 	errs           []error
 }
 
+// maxCompileErrors bounds an error's length and the search for the places in it.
+const maxCompileErrors = 20
+
 // str is the text of item i if it is a string, else empty.
 func (c *compiler) str(i int) []byte {
 	if c.items[i].kind != '"' {
@@ -208,6 +210,13 @@ func (c *compiler) str(i int) []byte {
 }
 
 func (c *compiler) fail(i int, format string, args ...any) {
+	switch n := len(c.errs); {
+	case n > maxCompileErrors:
+		return
+	case n == maxCompileErrors:
+		c.errs = append(c.errs, errors.New("schema: and more"))
+		return
+	}
 	c.errs = append(c.errs, fmt.Errorf("schema at %q: %s", pointerTo(c.doc, int(c.items[i].start)), fmt.Sprintf(format, args...)))
 }
 
@@ -396,7 +405,10 @@ func (c *compiler) resolve(at int, res *resource) *schema {
 		}
 	}
 	c.scan(i, target)
-	return c.compile(i)
+	if _, ok := c.owner[i]; !ok {
+		return nil
+	}
+	return c.at(i)
 }
 
 // follow walks a JSON Pointer from the root of res.
@@ -406,7 +418,7 @@ func (c *compiler) follow(pointer string, res *resource) (int, *resource) {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		next := -1
 		if c.items[i].kind == '[' {
-			if n, err := strconv.Atoi(token); err == nil && n >= 0 && n < int(c.items[i].size) {
+			if n, ok := arrayIndex(token); ok && n < int(c.items[i].size) {
 				for next = i + 1; n > 0; n-- {
 					next = int(c.items[next].next)
 				}
@@ -425,34 +437,10 @@ func (c *compiler) follow(pointer string, res *resource) (int, *resource) {
 	return i, res
 }
 
-// refuseLoops reports schemas that lead back to themselves at the same value: no
-// document could ever be judged.
-func (c *compiler) refuseLoops() {
-	const open, closed = 1, 2
-	state := map[*schema]int{}
-	var visit func(s *schema) bool
-	visit = func(s *schema) bool {
-		switch {
-		case s == nil || state[s] == closed:
-			return false
-		case state[s] == open:
-			return true
-		}
-		state[s] = open
-		inPlace := slices.Concat(s.allOf, s.anyOf, s.oneOf, []*schema{s.not, s.cond, s.then, s.els, s.ref, s.dynamicRef})
-		for _, d := range s.dependents {
-			inPlace = append(inPlace, d.schema)
-		}
-		loop := slices.ContainsFunc(inPlace, visit)
-		state[s] = closed
-		return loop
-	}
-	for _, i := range c.scanned {
-		if visit(c.schemas[i]) {
-			c.fail(i, "the schema refers to itself without going down to a property or item")
-			return
-		}
-	}
+// arrayIndex reads a pointer's token: RFC 6901 has neither signs nor leading zeros.
+func arrayIndex(token string) (int, bool) {
+	n, err := strconv.ParseUint(token, 10, 31)
+	return int(n), err == nil && (token == "0" || token[0] != '0')
 }
 
 // count reads the value of a keyword that is a non-negative integer.

@@ -115,17 +115,18 @@ func pointerTo(doc []byte, at int) string {
 		object := doc[i] == '{'
 		i = skipSpace(doc, i+1)
 		for n := 0; ; n++ {
-			var name []byte
+			name, escaped := doc[:0], false
 			if object {
-				end, escaped := stringEnd(doc, i)
-				name = unquote(doc[i:end], escaped)
+				var end int
+				end, escaped = stringEnd(doc, i)
+				name = doc[i:end]
 				i = skipSpace(doc, skipSpace(doc, end)+1)
 			}
 			end := valueEnd(doc, i)
 			if at < end {
 				path = append(path, '/')
 				if object {
-					path = appendPointerToken(path, clip(name))
+					path = appendPointerToken(path, clip(unquote(name, escaped)))
 				} else {
 					path = strconv.AppendInt(path, int64(n), 10)
 				}

@@ -158,10 +158,10 @@ func (e *evaluation) judge(s *schema, i int, sc *scope, ev seen, r *findings) bo
 		})
 	}
 	if s.enum != nil && !e.among(s.enum, i) {
-		if len(s.enum) == 1 {
+		if len(s.enum.values) == 1 {
 			r.mismatch(len(e.trail) - 1)
 		}
-		return e.fail(r, func() string { return notAmong(s.enumText, e.raw(i)) })
+		return e.fail(r, func() string { return notAmong(s.enum.text, e.raw(i)) })
 	}
 	var own seen
 	if ev != nil || s.unevaluatedProps != nil || s.unevaluatedItems != nil {
@@ -212,13 +212,6 @@ func (e *evaluation) isOneOf(types typeSet, i int) bool {
 	return parseDecimal(e.raw(i)).isWhole()
 }
 
-// among reports whether value i is one of the canonical values.
-func (e *evaluation) among(values map[string]bool, i int) bool {
-	e.spend(64*(int(e.items[i].next)-i) + e.length(i))
-	var room [64]byte
-	return values[string(e.appendCanonical(room[:0], i))]
-}
-
 func (e *evaluation) object(s *schema, i int, sc *scope, own seen, r *findings) bool {
 	valid := e.sizes(i, s.minProperties, s.maxProperties, "property", r)
 	var room [32]bool
@@ -232,6 +225,7 @@ func (e *evaluation) object(s *schema, i int, sc *scope, own seen, r *findings) 
 	for m := range e.children(i) {
 		n++
 		name := e.name(m)
+		e.spend(len(name))
 		if at, ok := s.requiredAt[string(name)]; ok {
 			have[at] = true
 		}
@@ -241,7 +235,7 @@ func (e *evaluation) object(s *schema, i int, sc *scope, own seen, r *findings) 
 			valid = e.below(sub, m, n, sc, r) && valid
 		}
 		for _, p := range s.patterns {
-			if e.spend(64 + 16*len(name)); p.re.Match(name) {
+			if e.match(p.pattern, name) {
 				judged = true
 				valid = e.below(p.schema, m, n, sc, r) && valid
 			}
@@ -280,7 +274,7 @@ func (s *schema) unknown(name []byte) string {
 	if len(s.patterns) == 0 {
 		return unknownProperty(name, s.propertyNames)
 	}
-	matching := "those that match " + listed(s.patterns, func(p patternSchema) string { return clip(p.re.String()) })
+	matching := "those that match " + listed(s.patterns, func(p patternSchema) string { return clip(p.pattern.String()) })
 	if len(s.propertyNames) > 0 {
 		matching = listed(s.propertyNames, quoted[string]) + ", and " + matching
 	}
@@ -290,7 +284,8 @@ func (s *schema) unknown(name []byte) string {
 // propertyName checks the name of member m by s.
 func (e *evaluation) propertyName(s *schema, m int, sc *scope, r *findings) bool {
 	v := &e.items[m]
-	name := evaluation{tape: newTape(e.doc[v.nameStart:v.nameEnd]), dynamic: e.dynamic, steps: e.steps, nesting: e.nesting}
+	name := evaluation{tape: e.tape, dynamic: e.dynamic, steps: e.steps, nesting: e.nesting}
+	name.items = []item{{start: v.nameStart, end: v.nameEnd, next: 1, kind: '"', plain: v.namePlain}}
 	var why *findings
 	if r != nil && !r.full {
 		why = &findings{}
@@ -390,23 +385,6 @@ func (e *evaluation) counted(s *schema, matches int, r *findings) bool {
 	return true
 }
 
-func (e *evaluation) unique(i int, r *findings) bool {
-	e.spend(64*(int(e.items[i].next)-i) + e.length(i))
-	first := make(map[string]int, e.items[i].size)
-	n := 0
-	for m := range e.children(i) {
-		key := string(e.appendCanonical(nil, m))
-		if at, ok := first[key]; ok {
-			return e.fail(r, func() string {
-				return fmt.Sprintf("must not have equal items, but items %d and %d are", at, n)
-			})
-		}
-		first[key] = n
-		n++
-	}
-	return true
-}
-
 func (e *evaluation) sizes(i, least, most int, unit string, r *findings) bool {
 	switch size := int(e.items[i].size); {
 	case size < least:
@@ -418,24 +396,19 @@ func (e *evaluation) sizes(i, least, most int, unit string, r *findings) bool {
 }
 
 func (e *evaluation) string(s *schema, i int, r *findings) bool {
-	valid := true
 	if s.minLength >= 0 || s.maxLength >= 0 {
 		e.spend(e.length(i))
-		raw := e.raw(i)
-		switch got := codePoints(raw[1:len(raw)-1], e.items[i].escaped); {
+		switch got := codePoints(e.text(i), false); {
 		case got < s.minLength:
-			valid = e.fail(r, func() string { return tooFew(s.minLength, "character", got) })
+			return e.fail(r, func() string { return tooFew(s.minLength, "character", got) })
 		case s.maxLength >= 0 && got > s.maxLength:
-			valid = e.fail(r, func() string { return tooMany(s.maxLength, "character", got) })
+			return e.fail(r, func() string { return tooMany(s.maxLength, "character", got) })
 		}
 	}
-	if s.pattern == nil {
-		return valid
+	if s.pattern != nil && !e.match(s.pattern, e.text(i)) {
+		return e.fail(r, func() string { return "must match the pattern " + clip(s.pattern.String()) })
 	}
-	if e.spend(16 * e.length(i)); !s.pattern.Match(e.text(i)) {
-		valid = e.fail(r, func() string { return "must match the pattern " + clip(s.pattern.String()) })
-	}
-	return valid
+	return true
 }
 
 func (e *evaluation) number(s *schema, i int, r *findings) bool {

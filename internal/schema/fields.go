@@ -44,6 +44,7 @@ func (w *walk) fields(t reflect.Type, n *node) {
 			w.quote(m.t, &f.node)
 		}
 		w.apply(&tags, &f.node)
+		n.defaults = n.defaults || tags.has&hasDefault != 0
 		f.optional = m.omit || m.viaPointer || !w.Output && (tags.has&hasDefault != 0 || m.t.Kind() == reflect.Pointer)
 		w.path = w.path[:len(w.path)-1]
 	}

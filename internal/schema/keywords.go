@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -45,8 +44,9 @@ func (s typeSet) wanted() string {
 	return want
 }
 
-// compile returns the compiled form of scanned item i, making it at the first call.
-func (c *compiler) compile(i int) *schema {
+// at returns the schema of scanned item i, which compile fills in its turn: going on
+// from here would recurse along references, of which there may be many.
+func (c *compiler) at(i int) *schema {
 	if s, done := c.schemas[i]; done {
 		return s
 	}
@@ -62,19 +62,25 @@ func (c *compiler) compile(i int) *schema {
 		}
 		s.res.dynamic[name] = s
 	}
+	return s
+}
+
+// compile fills the schema of scanned item i.
+func (c *compiler) compile(i int) {
+	s := c.at(i)
 	switch c.items[i].kind {
 	case 't':
-		return s
+		return
 	case '{':
 	default:
 		s.never = true
-		return s
+		return
 	}
 	if c.dialect == dialect07 {
 		if ref := c.member(i, "$ref"); ref >= 0 {
 			s.ref = c.resolve(ref, s.res) // what stands beside it does not count
 			s.inPlace = true
-			return s
+			return
 		}
 	}
 	for m := range c.children(i) {
@@ -90,7 +96,6 @@ func (c *compiler) compile(i int) *schema {
 		s.then, s.els = nil, nil
 	}
 	s.inPlace = s.ref != nil || s.dynamicRef != nil || s.allOf != nil || s.anyOf != nil || s.oneOf != nil || s.not != nil || s.cond != nil
-	return s
 }
 
 // validation handles keywords that judge a value by themselves.
@@ -180,7 +185,7 @@ func (c *compiler) applicator(s *schema, name string, m int) bool {
 		if _, ok := c.owner[m]; !ok {
 			return nil
 		}
-		return c.compile(m)
+		return c.at(m)
 	}
 	switch name {
 	case "properties":
@@ -234,7 +239,7 @@ func (c *compiler) dialectApplicator(s *schema, name string, m int, one func() *
 				if c.items[d].kind == '[' {
 					dep.required = c.names(d)
 				} else if _, ok := c.owner[d]; ok {
-					dep.schema = c.compile(d)
+					dep.schema = c.at(d)
 				}
 				s.dependents = append(s.dependents, dep)
 			}
@@ -276,14 +281,14 @@ func (c *compiler) legacyItems(s *schema, i int) {
 	}
 	if c.items[items].kind != '[' {
 		if _, ok := c.owner[items]; ok {
-			s.items = c.compile(items)
+			s.items = c.at(items)
 		}
 		return
 	}
 	s.prefix = c.list(items)
 	if rest := c.member(i, "additionalItems"); rest >= 0 {
 		if _, ok := c.owner[rest]; ok {
-			s.items = c.compile(rest)
+			s.items = c.at(rest)
 		}
 	}
 }
@@ -340,16 +345,17 @@ func (c *compiler) allow(s *schema, m int, many bool) {
 	if many {
 		values = slices.Collect(c.children(m))
 	}
-	allowed := map[string]bool{}
+	allowed := &enumeration{values: map[string]bool{}, shapes: map[shape]bool{}}
 	var kept []int
 	for _, v := range values {
-		if key := string(c.appendCanonical(nil, v)); s.enum == nil || s.enum[key] {
-			allowed[key] = true
+		if key := string(c.appendCanonical(nil, v)); s.enum == nil || s.enum.values[key] {
+			allowed.values[key] = true
+			allowed.shapes[c.shape(v)] = true
 			kept = append(kept, v)
 		}
 	}
 	s.enum = allowed
-	s.enumText = listed(kept, func(v int) string { return clip(c.raw(v)) })
+	allowed.text = listed(kept, func(v int) string { return clip(c.raw(v)) })
 }
 
 func (c *compiler) list(m int) []*schema {
@@ -357,7 +363,7 @@ func (c *compiler) list(m int) []*schema {
 	if c.items[m].kind == '[' {
 		for i := range c.children(m) {
 			if _, ok := c.owner[i]; ok {
-				list = append(list, c.compile(i))
+				list = append(list, c.at(i))
 			}
 		}
 	}
@@ -371,7 +377,7 @@ func (c *compiler) eachSchema(m int, each func(name string, at int, s *schema)) 
 	}
 	for i := range c.children(m) {
 		if _, ok := c.owner[i]; ok {
-			each(string(c.name(i)), i, c.compile(i))
+			each(string(c.name(i)), i, c.at(i))
 		}
 	}
 }
@@ -379,11 +385,13 @@ func (c *compiler) eachSchema(m int, each func(name string, at int, s *schema)) 
 func (c *compiler) names(m int) []string {
 	var names []string
 	if c.array(m) {
+		taken := make(map[string]bool, c.items[m].size)
 		for i := range c.children(m) {
 			name := string(c.str(i))
-			if c.items[i].kind != '"' || slices.Contains(names, name) {
+			if c.items[i].kind != '"' || taken[name] {
 				c.fail(i, "these are names of properties, each a string and there once")
 			}
+			taken[name] = true
 			names = append(names, name)
 		}
 	}
@@ -413,8 +421,8 @@ func (c *compiler) boolean(m int) bool {
 	return c.items[m].kind == 't'
 }
 
-func (c *compiler) regexp(m int, pattern []byte) *regexp.Regexp {
-	re, err := regexp.Compile(string(pattern))
+func (c *compiler) regexp(m int, text []byte) *pattern {
+	re, err := compilePattern(string(text))
 	if err != nil {
 		c.fail(m, "not a regular expression in RE2 syntax: %v", err)
 		return nil

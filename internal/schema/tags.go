@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
@@ -139,7 +138,7 @@ type rules struct {
 	minLength, maxLength int // -1: none
 	minItems, maxItems   int
 	pattern              string
-	re                   *regexp.Regexp // made by prepare
+	re                   *pattern // made by prepare
 	format               string
 }
 
@@ -383,6 +382,17 @@ func (w *walk) checkDefaults() {
 	for _, r := range w.recursive {
 		r.node.prepare()
 	}
+	// Objects in a default get the defaults of their own properties, so these come first.
+	holdsObject := func(d defaultUse) bool { return d.node.kind != kindString && strings.Contains(d.text, "{") }
+	slices.SortStableFunc(w.defaults, func(a, b defaultUse) int {
+		switch at, bt := holdsObject(a), holdsObject(b); {
+		case at == bt:
+			return 0
+		case bt:
+			return -1
+		}
+		return 1
+	})
 	for _, d := range w.defaults {
 		w.path = append(w.path[:0], d.path...)
 		w.buffer = append(w.buffer[:0], d.text...)
@@ -416,7 +426,11 @@ func (n *node) prepare() {
 	if r := n.rules; r != nil {
 		if r.pattern != "" && r.re == nil {
 			// Parsed before; a program that is too large would have been refused there.
-			r.re = regexp.MustCompile(r.pattern)
+			re, err := compilePattern(r.pattern)
+			if err != nil {
+				panic(err)
+			}
+			r.re = re
 		}
 		for _, l := range []*limit{&r.minimum, &r.maximum} {
 			if l.text != "" {
@@ -433,7 +447,6 @@ func (n *node) prepare() {
 		}
 	}
 	for i := range n.fields {
-		n.defaults = n.defaults || n.fields[i].node.value != nil
 		n.fields[i].node.prepare()
 	}
 	if n.elem != nil {

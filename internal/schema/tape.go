@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/thaw-mcp/thaw/internal/strictjson"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+)
 
 // tape is a document as a list of its values in the order of the text, so that a
 // schema that looks at a value many times reads the text once.
@@ -8,6 +12,10 @@ type tape struct {
 	doc      []byte
 	items    []item
 	overfull bool // there are more values than maxValues, and not all are in items
+
+	// What has escapes is unquoted once, into plain; text n is the one before plainEnds[n].
+	plain     []byte
+	plainEnds []int32
 }
 
 // item is one value. Offsets are 32 bits to keep a document of many small values small;
@@ -17,9 +25,8 @@ type item struct {
 	nameStart, nameEnd int32 // of a member's quoted name; both 0 without one
 	next               int32 // index of the item after this one and all it holds
 	size               int32 // members or elements
+	plain, namePlain   int32 // where the text and the name are in plain, if escaped; else 0
 	kind               byte  // as strictjson.Kind
-	escaped            bool  // a string with escapes
-	nameEscaped        bool
 }
 
 const maxDocument = 1<<31 - 1
@@ -50,7 +57,10 @@ func (t *tape) value(i int, v item) (end int) {
 			var child item
 			if v.kind == '{' {
 				nameEnd, escaped := stringEnd(doc, i)
-				child = item{nameStart: int32(i), nameEnd: int32(nameEnd), nameEscaped: escaped}
+				child = item{nameStart: int32(i), nameEnd: int32(nameEnd)}
+				if escaped {
+					child.namePlain = t.unquote(i, nameEnd)
+				}
 				i = skipSpace(doc, skipSpace(doc, nameEnd)+1)
 			}
 			i = skipSpace(doc, t.value(i, child))
@@ -61,7 +71,10 @@ func (t *tape) value(i int, v item) (end int) {
 		}
 		end = i + 1
 	case '"':
-		end, v.escaped = stringEnd(doc, i)
+		var escaped bool
+		if end, escaped = stringEnd(doc, i); escaped {
+			v.plain = t.unquote(i, end)
+		}
 	default:
 		end = scalarEnd(doc, i)
 	}
@@ -72,13 +85,35 @@ func (t *tape) value(i int, v item) (end int) {
 
 func (t *tape) raw(i int) []byte { return t.doc[t.items[i].start:t.items[i].end] }
 
+// unquote appends the text of the string doc[start:end] to plain, and says where it is.
+func (t *tape) unquote(start, end int) int32 {
+	if t.plainEnds == nil {
+		t.plainEnds = []int32{0}
+	}
+	// Checked text unquotes, and no text is longer than its quoted form.
+	t.plain, _ = jsontext.AppendUnquote(t.plain, t.doc[start:end])
+	t.plainEnds = append(t.plainEnds, int32(len(t.plain)))
+	return int32(len(t.plainEnds) - 1)
+}
+
+// unquoted is the text of the string doc[start:end], which has escapes if n is not 0.
+func (t *tape) unquoted(start, end, n int32) []byte {
+	if n > 0 {
+		return t.plain[t.plainEnds[n-1]:t.plainEnds[n]]
+	}
+	return t.doc[start+1 : end-1]
+}
+
 // text is the text of a string.
-func (t *tape) text(i int) []byte { return unquote(t.raw(i), t.items[i].escaped) }
+func (t *tape) text(i int) []byte {
+	v := &t.items[i]
+	return t.unquoted(v.start, v.end, v.plain)
+}
 
 // name is the name of a member.
 func (t *tape) name(i int) []byte {
 	v := &t.items[i]
-	return unquote(t.doc[v.nameStart:v.nameEnd], v.nameEscaped)
+	return t.unquoted(v.nameStart, v.nameEnd, v.namePlain)
 }
 
 // member returns the index of an object's member, or -1.

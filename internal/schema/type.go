@@ -122,7 +122,7 @@ type node struct {
 	target   *node    // of a ref
 	fields   []field  // of an object
 	required []uint64 // bits of the fields that are; made by prepare
-	defaults bool     // a field has a default; made by prepare
+	defaults bool     // a field has a default
 	rules    *rules   // nil without tags for it
 
 	defName     string // under $defs; set for recursive types

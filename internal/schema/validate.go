@@ -25,6 +25,8 @@ type validation struct {
 	report
 	out    []byte // what differs from doc so far
 	copied int    // doc[:copied] is in out
+
+	patternCost int // so far
 }
 
 func (v *validation) fail(at int, message string) {
@@ -203,7 +205,7 @@ func (v *validation) mapping(n *node, start int) int {
 		i = skipSpace(doc, skipSpace(doc, nameEnd)+1)
 		if n.keys != nil {
 			inner := doc[nameStart+1 : nameEnd-1]
-			if message := n.keys.checkString(doc[nameStart:nameEnd], inner, escaped); message != "" {
+			if message := v.checkString(n.keys, doc[nameStart:nameEnd], inner, escaped); message != "" {
 				v.fail(start, "property name "+quoted(unquote(doc[nameStart:nameEnd], escaped))+" "+message)
 			}
 		}
@@ -252,14 +254,14 @@ func (v *validation) string(n *node, i int) int {
 	if n.form == formAny && n.rules == nil {
 		return end
 	}
-	if message := n.checkString(v.doc[i:end], v.doc[i+1:end-1], escaped); message != "" {
+	if message := v.checkString(n, v.doc[i:end], v.doc[i+1:end-1], escaped); message != "" {
 		v.fail(i, message)
 	}
 	return end
 }
 
-// checkString returns what is wrong with a string, or "".
-func (n *node) checkString(whole, inner []byte, escaped bool) string {
+// checkString returns what is wrong with a string at n, or "".
+func (v *validation) checkString(n *node, whole, inner []byte, escaped bool) string {
 	r := n.rules
 	if r != nil && (r.minLength >= 0 || r.maxLength >= 0) {
 		got := codePoints(inner, escaped)
@@ -307,8 +309,8 @@ func (n *node) checkString(whole, inner []byte, escaped bool) string {
 		}
 		return notAmong(n.choices(), whole)
 	}
-	if r.re != nil && !r.re.Match(text) {
-		return "must match the pattern " + clip(r.pattern)
+	if r.re != nil {
+		return v.match(r.re, text)
 	}
 	return ""
 }

@@ -134,10 +134,11 @@ func unknownProperty(name []byte, allowed []string) string {
 	return message + "; allowed are " + listed(allowed, quoted[string])
 }
 
+// notAmong says what is allowed instead of value, in which strings may be secrets.
 func notAmong(allowed string, value []byte) string {
 	const most = 40
 	message := "must be one of " + allowed
-	if len(value) <= most {
+	if k := value[0]; len(value) <= most && k != '"' && k != '{' && k != '[' {
 		message += ", not " + string(value)
 	}
 	return message
@@ -149,6 +150,10 @@ func tooFew(limit int, unit string, got int) string {
 
 func tooMany(limit int, unit string, got int) string {
 	return fmt.Sprintf("must have at most %s, has %d", plural(limit, unit), got)
+}
+
+func equalItems(a, b int) string {
+	return fmt.Sprintf("must not have equal items, but items %d and %d are", a, b)
 }
 
 func plural(n int, unit string) string {
