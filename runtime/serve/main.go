@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/runtime/host"
@@ -158,12 +159,13 @@ func (p *program) serve(ctx context.Context) error {
 		Started: func(a net.Addr) {
 			p.banner(r, a)
 			if r.at.Facts.Resident {
-				// An author at a laptop hears of a wrong schema at once, and no start waits for it.
-				go func() {
+				// An author at a laptop hears of a wrong schema before anything else; a request
+				// that waited for the start goes first.
+				time.AfterFunc(resolveAfter, func() {
 					if err := r.handler.catalog.Load().resolve(); err != nil {
 						stop(&BadSettingsError{[]string{err.Error()}})
 					}
-				}()
+				})
 			}
 		},
 		Logger: r.handler.logger,
@@ -175,6 +177,9 @@ func (p *program) serve(ctx context.Context) error {
 	}
 	return err
 }
+
+// resolveAfter is how long after the start what is lazy is resolved.
+const resolveAfter = 100 * time.Millisecond
 
 // banner is one line: what runs, where, and how to reach it.
 func (p *program) banner(r *ready, a net.Addr) {

@@ -68,36 +68,37 @@ func canFlush(w http.ResponseWriter) bool {
 
 // result sends a final result whose bytes are the concatenation of parts.
 func (p *responder) result(id []byte, parts ...[]byte) {
-	p.finish(nil, id, parts)
+	n := len(envelopeStart) + len(id) + len(envelopeResult) + len(envelopeEnd)
+	for _, part := range parts {
+		n += len(part)
+	}
+	body := appendEnvelope(make([]byte, 0, n), id)
+	for _, part := range parts {
+		body = append(body, part...)
+	}
+	p.message(id, append(body, envelopeEnd...))
 }
 
-// fail sends a final error.
-func (p *responder) fail(id []byte, f *failure) { p.finish(f, id, nil) }
+// message sends a final result that is a whole message already.
+func (p *responder) message(id, message []byte) { p.finish(nil, id, message) }
 
-var (
-	envelopeStart  = []byte(`{"jsonrpc":"2.0","id":`)
-	envelopeResult = []byte(`,"result":`)
-	envelopeEnd    = []byte(`}`)
+// fail sends a final error.
+func (p *responder) fail(id []byte, f *failure) { p.finish(f, id, f.appendError(nil, id)) }
+
+const (
+	envelopeStart  = `{"jsonrpc":"2.0","id":`
+	envelopeResult = `,"result":`
+	envelopeEnd    = `}`
 )
 
-func (p *responder) finish(f *failure, id []byte, parts [][]byte) {
-	var body []byte
-	if f != nil {
-		body = f.appendError(nil, id)
-	} else {
-		n := len(envelopeStart) + len(id) + len(envelopeResult) + len(envelopeEnd)
-		for _, part := range parts {
-			n += len(part)
-		}
-		body = make([]byte, 0, n)
-		body = append(body, envelopeStart...)
-		body = append(body, id...)
-		body = append(body, envelopeResult...)
-		for _, part := range parts {
-			body = append(body, part...)
-		}
-		body = append(body, envelopeEnd...)
-	}
+// appendEnvelope appends what stands before a result.
+func appendEnvelope(b, id []byte) []byte {
+	b = append(b, envelopeStart...)
+	b = append(b, id...)
+	return append(b, envelopeResult...)
+}
+
+func (p *responder) finish(f *failure, id, body []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done {

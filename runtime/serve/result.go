@@ -10,15 +10,17 @@ import (
 // complete is how a finished result begins (B-07).
 const complete = `{"resultType":"complete",`
 
-// beginResult starts the result of a handler that finished, with room for n bytes.
+// beginResult starts the message with the result of a handler that finished, with room for
+// n bytes. A result is built in its message, so that it is never copied.
 func (c *running) beginResult(n int) []byte {
-	return append(make([]byte, 0, n+len(c.metaEnd)+128), complete...)
+	b := make([]byte, 0, n+len(c.requestID)+len(c.metaEnd)+160)
+	return append(appendEnvelope(b, c.requestID), complete...)
 }
 
-// endResult closes a result with serverInfo and the author's own _meta.
+// endResult closes the message with serverInfo and the author's own _meta.
 func (c *running) endResult(b []byte, own map[string]any) ([]byte, error) {
 	if len(own) == 0 {
-		return append(b, c.metaEnd...), nil
+		return append(append(b, c.metaEnd...), envelopeEnd...), nil
 	}
 	raw, err := strictjson.Marshal(own)
 	if err != nil {
@@ -32,5 +34,5 @@ func (c *running) endResult(b []byte, own map[string]any) ([]byte, error) {
 		raw = raw[1:]
 	}
 	b = append(b, raw...)
-	return append(b, '}'), nil
+	return append(b, "}"+envelopeEnd...), nil
 }

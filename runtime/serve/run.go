@@ -44,7 +44,7 @@ type running struct {
 }
 
 // handle runs fn, the author's part of the request, under the deadline and out of reach
-// of its panics, and sends what it returns: a result, or an error.
+// of its panics, and sends what it returns: the message with its result, or an error.
 func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx context.Context, c *running) ([]byte, error)) {
 	c := &running{
 		h: q.h, catalog: q.cat, out: &q.out, requestID: q.msg.id, meta: &q.msg.meta,
@@ -73,16 +73,16 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 			c.broke(recover(), debug.Stack())
 		}
 	}()
-	result, err := fn(ctx, c)
-	o := c.outcome(result, err) // an error's own methods run here, so still under the recover
+	message, err := fn(ctx, c)
+	o := c.outcome(message, err) // an error's own methods run here, so still under the recover
 	returned = true
 	c.end(func() { c.send(o) })
 }
 
-// outcome is what a call ends with: a result, a failure, or nothing for a client that has
+// outcome is what a call ends with: a message with its result, a failure, or nothing for a client that has
 // left or a call that has ended before.
 type outcome struct {
-	result  []byte
+	message []byte
 	failure *failure
 }
 
@@ -132,10 +132,10 @@ func (c *running) broke(value any, stack []byte) {
 	})
 }
 
-// outcome is the result, or what err becomes; nothing once the call has ended.
-func (c *running) outcome(result []byte, err error) outcome {
+// outcome is the message, or what err becomes; nothing once the call has ended.
+func (c *running) outcome(message []byte, err error) outcome {
 	if err == nil {
-		return outcome{result: result}
+		return outcome{message: message}
 	}
 	c.mu.Lock()
 	ended := c.ended
@@ -158,8 +158,8 @@ func (c *running) outcome(result []byte, err error) outcome {
 
 func (c *running) outcomeOf(err error) outcome {
 	if c.kind == "tool" {
-		if result := c.toolError(err); result != nil {
-			return outcome{result: result}
+		if message := c.toolError(err); message != nil {
+			return outcome{message: message}
 		}
 	}
 	return outcome{failure: c.failure(err)}
@@ -169,8 +169,8 @@ func (c *running) send(o outcome) {
 	switch {
 	case o.failure != nil:
 		c.out.fail(c.requestID, o.failure)
-	case o.result != nil:
-		c.out.result(c.requestID, o.result)
+	case o.message != nil:
+		c.out.message(c.requestID, o.message)
 	default:
 		c.out.abandoned()
 	}
@@ -252,7 +252,7 @@ func notFound(uri string) *failure {
 	return f
 }
 
-// toolError is the isError result for err (F-16, F-17), or nil if err is a JSON-RPC error.
+// toolError is the message with the isError result for err (F-16, F-17), or nil if err is a JSON-RPC error.
 func (c *running) toolError(err error) []byte {
 	var refusal *failure
 	var protocol *mcp.Error
@@ -273,7 +273,7 @@ func (c *running) toolError(err error) []byte {
 	return c.errorResult(text, reason)
 }
 
-// errorResult is an isError result with one block of text.
+// errorResult is the message with an isError result of one block of text.
 func (c *running) errorResult(text, reason string) []byte {
 	r := mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
 	if reason != "" {

@@ -81,7 +81,7 @@ func (c *running) broken(what string, err error) *failure {
 	return internal(reasonBrokenTool, c.masked("is broken", fmt.Errorf("%s: %w", what, err)))
 }
 
-// encodeResult encodes a tool result whole.
+// encodeResult is the message with a tool's result.
 func (c *running) encodeResult(r *mcp.CallToolResult) ([]byte, error) {
 	n := len(r.StructuredContent)
 	for _, block := range r.Content {
