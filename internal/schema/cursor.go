@@ -6,17 +6,12 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/thaw-mcp/thaw/internal/strictjson"
 )
 
 // These walk JSON text that passed strictjson.Check. They are index based because a
 // closure for each object or array would be the largest cost of a validation.
-
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && b[i] <= ' ' {
-		i++
-	}
-	return i
-}
 
 // stringEnd returns the index after the string that starts at b[i], and whether the
 // string has escapes.
@@ -44,31 +39,6 @@ func scalarEnd(b []byte, i int) int {
 		i++
 	}
 	return i
-}
-
-// valueEnd returns the index after the value that starts at b[i].
-func valueEnd(b []byte, i int) int {
-	depth := 0
-	for {
-		switch b[i] {
-		case '"':
-			i, _ = stringEnd(b, i)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		case ',', ':', ' ', '\n', '\t', '\r':
-			i++
-			continue
-		default:
-			i = scalarEnd(b, i)
-		}
-		if depth == 0 {
-			return i
-		}
-	}
 }
 
 // unquote returns the text of a string; it aliases quoted unless there are escapes.
@@ -111,18 +81,18 @@ func codePoints(inner []byte, escaped bool) int {
 // Looking it up anew keeps the path off the way of documents without a violation.
 func pointerTo(doc []byte, at int) string {
 	var path []byte
-	for i := skipSpace(doc, 0); i < at; {
+	for i := strictjson.SkipSpace(doc, 0); i < at; {
 		object := doc[i] == '{'
-		i = skipSpace(doc, i+1)
+		i = strictjson.SkipSpace(doc, i+1)
 		for n := 0; ; n++ {
 			name, escaped := doc[:0], false
 			if object {
 				var end int
 				end, escaped = stringEnd(doc, i)
 				name = doc[i:end]
-				i = skipSpace(doc, skipSpace(doc, end)+1)
+				i = strictjson.SkipSpace(doc, strictjson.SkipSpace(doc, end)+1)
 			}
-			end := valueEnd(doc, i)
+			end := strictjson.ValueEnd(doc, i)
 			if at < end {
 				path = append(path, '/')
 				if object {
@@ -132,7 +102,7 @@ func pointerTo(doc []byte, at int) string {
 				}
 				break
 			}
-			i = skipSpace(doc, skipSpace(doc, end)+1)
+			i = strictjson.SkipSpace(doc, strictjson.SkipSpace(doc, end)+1)
 		}
 	}
 	return string(path)

@@ -37,7 +37,7 @@ const maxValues = 500_000
 // newTape needs a text that passed strictjson.Check and is no longer than maxDocument.
 func newTape(doc []byte) tape {
 	t := tape{doc: doc, items: make([]item, 0, min(1+len(doc)/8, 64))}
-	t.value(skipSpace(doc, 0), item{})
+	t.value(strictjson.SkipSpace(doc, 0), item{})
 	return t
 }
 
@@ -46,14 +46,14 @@ func (t *tape) value(i int, v item) (end int) {
 	doc := t.doc
 	if len(t.items) == maxValues {
 		t.overfull = true
-		return valueEnd(doc, i)
+		return strictjson.ValueEnd(doc, i)
 	}
 	v.start, v.kind = int32(i), strictjson.Kind(doc[i:])
 	at := len(t.items)
 	t.items = append(t.items, v)
 	switch v.kind {
 	case '{', '[':
-		for i = skipSpace(doc, i+1); doc[i] != '}' && doc[i] != ']'; {
+		for i = strictjson.SkipSpace(doc, i+1); doc[i] != '}' && doc[i] != ']'; {
 			var child item
 			if v.kind == '{' {
 				nameEnd, escaped := stringEnd(doc, i)
@@ -61,11 +61,11 @@ func (t *tape) value(i int, v item) (end int) {
 				if escaped {
 					child.namePlain = t.unquote(i, nameEnd)
 				}
-				i = skipSpace(doc, skipSpace(doc, nameEnd)+1)
+				i = strictjson.SkipSpace(doc, strictjson.SkipSpace(doc, nameEnd)+1)
 			}
-			i = skipSpace(doc, t.value(i, child))
+			i = strictjson.SkipSpace(doc, t.value(i, child))
 			if doc[i] == ',' {
-				i = skipSpace(doc, i+1)
+				i = strictjson.SkipSpace(doc, i+1)
 			}
 			v.size++
 		}

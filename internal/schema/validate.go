@@ -11,7 +11,7 @@ import (
 // allocation.
 func (t *Type) Validate(doc []byte) ([]byte, []Violation) {
 	v := validation{doc: doc, fill: !t.options.Output}
-	v.value(t.root, skipSpace(doc, 0))
+	v.value(t.root, strictjson.SkipSpace(doc, 0))
 	if len(v.list) > 0 {
 		return nil, v.list
 	}
@@ -57,7 +57,7 @@ func (v *validation) value(n *node, i int) int {
 	}
 	switch n.kind {
 	case kindAny:
-		return valueEnd(v.doc, i)
+		return strictjson.ValueEnd(v.doc, i)
 	case kindObject:
 		if first == '{' {
 			return v.object(n, i)
@@ -92,7 +92,7 @@ func (v *validation) value(n *node, i int) int {
 		return v.value(n.target, i)
 	}
 	v.fail(i, wrongType(n.wanted(), first))
-	return valueEnd(v.doc, i)
+	return strictjson.ValueEnd(v.doc, i)
 }
 
 // wanted names the type that a value has to be of.
@@ -124,11 +124,11 @@ func (v *validation) object(n *node, start int) int {
 		seen = make([]uint64, len(n.required))
 	}
 	next, members := 0, 0
-	i := skipSpace(doc, start+1)
+	i := strictjson.SkipSpace(doc, start+1)
 	for doc[i] != '}' {
 		nameEnd, escaped := stringEnd(doc, i)
 		name := unquote(doc[i:nameEnd], escaped)
-		i = skipSpace(doc, skipSpace(doc, nameEnd)+1)
+		i = strictjson.SkipSpace(doc, strictjson.SkipSpace(doc, nameEnd)+1)
 		members++
 		// Most clients keep the order of the schema.
 		f := next
@@ -137,7 +137,7 @@ func (v *validation) object(n *node, start int) int {
 		}
 		if f < 0 {
 			v.fail(start, unknownProperty(name, n.names()))
-			i = valueEnd(doc, i)
+			i = strictjson.ValueEnd(doc, i)
 		} else {
 			seen[f/64] |= 1 << (f % 64)
 			next = f + 1
@@ -146,8 +146,8 @@ func (v *validation) object(n *node, start int) int {
 		if v.full {
 			return len(doc)
 		}
-		if i = skipSpace(doc, i); doc[i] == ',' {
-			i = skipSpace(doc, i+1)
+		if i = strictjson.SkipSpace(doc, i); doc[i] == ',' {
+			i = strictjson.SkipSpace(doc, i+1)
 		}
 	}
 	for w, required := range n.required {
@@ -198,11 +198,11 @@ func (n *node) names() []string {
 
 func (v *validation) mapping(n *node, start int) int {
 	doc := v.doc
-	i := skipSpace(doc, start+1)
+	i := strictjson.SkipSpace(doc, start+1)
 	for doc[i] != '}' {
 		nameStart := i
 		nameEnd, escaped := stringEnd(doc, i)
-		i = skipSpace(doc, skipSpace(doc, nameEnd)+1)
+		i = strictjson.SkipSpace(doc, strictjson.SkipSpace(doc, nameEnd)+1)
 		if n.keys != nil {
 			inner := doc[nameStart+1 : nameEnd-1]
 			if message := v.checkString(n.keys, doc[nameStart:nameEnd], inner, escaped); message != "" {
@@ -213,8 +213,8 @@ func (v *validation) mapping(n *node, start int) int {
 		if v.full {
 			return len(doc)
 		}
-		if i = skipSpace(doc, i); doc[i] == ',' {
-			i = skipSpace(doc, i+1)
+		if i = strictjson.SkipSpace(doc, i); doc[i] == ',' {
+			i = strictjson.SkipSpace(doc, i+1)
 		}
 	}
 	return i + 1
@@ -223,15 +223,15 @@ func (v *validation) mapping(n *node, start int) int {
 func (v *validation) array(n *node, start int) int {
 	doc := v.doc
 	items := 0
-	i := skipSpace(doc, start+1)
+	i := strictjson.SkipSpace(doc, start+1)
 	for doc[i] != ']' {
 		items++
 		i = v.value(n.elem, i)
 		if v.full {
 			return len(doc)
 		}
-		if i = skipSpace(doc, i); doc[i] == ',' {
-			i = skipSpace(doc, i+1)
+		if i = strictjson.SkipSpace(doc, i); doc[i] == ',' {
+			i = strictjson.SkipSpace(doc, i+1)
 		}
 	}
 	least, most := -1, -1

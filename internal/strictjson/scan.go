@@ -29,20 +29,20 @@ func Trim(value []byte) []byte { return bytes.Trim(value, " \t\r\n") }
 // them.
 func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
-		i := skipSpace(object, 1)
+		i := SkipSpace(object, 1)
 		for i < len(object) && object[i] == '"' {
 			end := stringEnd(object, i)
 			name := unquoteName(object[i:end])
-			i = skipSpace(object, skipSpace(object, end)+1)
-			end = valueEnd(object, i)
+			i = SkipSpace(object, SkipSpace(object, end)+1)
+			end = ValueEnd(object, i)
 			if !yield(name, object[i:end]) {
 				return
 			}
-			i = skipSpace(object, end)
+			i = SkipSpace(object, end)
 			if i >= len(object) || object[i] != ',' {
 				return
 			}
-			i = skipSpace(object, i+1)
+			i = SkipSpace(object, i+1)
 		}
 	}
 }
@@ -50,17 +50,17 @@ func Members(object []byte) iter.Seq2[[]byte, []byte] {
 // Elements walks the elements of an array that passed Check.
 func Elements(array []byte) iter.Seq[[]byte] {
 	return func(yield func(value []byte) bool) {
-		i := skipSpace(array, 1)
+		i := SkipSpace(array, 1)
 		for i < len(array) && array[i] != ']' {
-			end := valueEnd(array, i)
+			end := ValueEnd(array, i)
 			if !yield(array[i:end]) {
 				return
 			}
-			i = skipSpace(array, end)
+			i = SkipSpace(array, end)
 			if i >= len(array) || array[i] != ',' {
 				return
 			}
-			i = skipSpace(array, i+1)
+			i = SkipSpace(array, i+1)
 		}
 	}
 }
@@ -112,8 +112,10 @@ func unquoteName(quoted []byte) []byte {
 	return b
 }
 
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+// SkipSpace returns the index of the first byte from b[i] on that is no white space, or
+// len(b). Between the tokens of a text that passed Check nothing else is as low as a space.
+func SkipSpace(b []byte, i int) int {
+	for i < len(b) && b[i] <= ' ' {
 		i++
 	}
 	return i
@@ -138,8 +140,8 @@ func stringEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// valueEnd returns the index after the value that starts at b[i].
-func valueEnd(b []byte, i int) int {
+// ValueEnd returns the index after the value that starts at b[i], in a text that passed Check.
+func ValueEnd(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
 		switch b[i] {

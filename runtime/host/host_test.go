@@ -61,6 +61,22 @@ func running(t *testing.T, b bounds, h http.Handler, drain func()) (addr string,
 	return (<-started).String(), func() error { cancel(); return <-done }
 }
 
+// get asks the server in the background; what it answers, or why it does not, comes later.
+func get(addr string) <-chan string {
+	answer := make(chan string, 1)
+	go func() {
+		resp, err := http.Get("http://" + addr)
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		answer <- string(text)
+	}()
+	return answer
+}
+
 // What is open when the order to stop comes is finished; streams end by Drain.
 func TestDrain(t *testing.T) {
 	drained, entered := make(chan struct{}), make(chan struct{})
@@ -70,17 +86,7 @@ func TestDrain(t *testing.T) {
 		fmt.Fprint(w, "whole")
 	})
 	addr, stop := running(t, usual, h, func() { close(drained) })
-	answer := make(chan string, 1)
-	go func() {
-		resp, err := http.Get("http://" + addr)
-		if err != nil {
-			answer <- err.Error()
-			return
-		}
-		defer resp.Body.Close()
-		b, _ := io.ReadAll(resp.Body)
-		answer <- string(b)
-	}()
+	answer := get(addr)
 	<-entered
 	if err := stop(); err != nil {
 		t.Error(err)
@@ -119,17 +125,7 @@ func TestStopCanBeAnswered(t *testing.T) {
 		fmt.Fprint(w, context.Cause(r.Context()))
 	})
 	addr, stop := running(t, b, h, nil)
-	answer := make(chan string, 1)
-	go func() {
-		resp, err := http.Get("http://" + addr)
-		if err != nil {
-			answer <- err.Error()
-			return
-		}
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(resp.Body)
-		answer <- string(text)
-	}()
+	answer := get(addr)
 	<-entered
 	err := stop()
 	if got := <-answer; got != ErrStopping.Error() || err != nil {

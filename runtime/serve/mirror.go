@@ -102,15 +102,17 @@ func bindingsOf(headers []schema.Header) []binding {
 	return bs
 }
 
-func (b *binding) check(h http.Header, arguments []byte) *failure {
+// value is the argument that the header mirrors; nil if it is absent.
+func (b *binding) value(arguments []byte) []byte {
 	value := arguments
 	for _, name := range b.path {
-		if strictjson.Kind(value) != '{' {
-			value = nil
-			break
-		}
-		value = strictjson.Member(value, name)
+		value = memberOf(value, name)
 	}
+	return value
+}
+
+func (b *binding) check(h http.Header, arguments []byte) *failure {
+	value := b.value(arguments)
 	lines, there := h[b.header]
 	if value == nil || strictjson.Kind(value) == 'n' {
 		if there {
@@ -219,10 +221,7 @@ func encodeMirrored(text string) string {
 // setMirrored sets the headers that a client owes for arguments.
 func setMirrored(h http.Header, bindings []binding, arguments []byte) {
 	for _, b := range bindings {
-		value := arguments
-		for _, name := range b.path {
-			value = memberOf(value, name)
-		}
+		value := b.value(arguments)
 		if text, ok := strictjson.String(value); ok {
 			h[b.header] = []string{encodeMirrored(text)}
 		} else if k := strictjson.Kind(value); k == 't' || k == 'f' || k == '0' {

@@ -79,8 +79,8 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 	c.end(func() { c.send(o) })
 }
 
-// outcome is what a call ends with: a message with its result, a failure, or nothing for a client that has
-// left or a call that has ended before.
+// outcome is what a call ends with: a message with its result, a failure, or nothing for a
+// client that has left or a call that has ended before.
 type outcome struct {
 	message []byte
 	failure *failure
