@@ -1,0 +1,4 @@
+package sqlitestore
+
+// RemoveExpired is for the test of its plan.
+const RemoveExpired = removeExpired
