@@ -13,7 +13,8 @@ import (
 // Reports that do not rise above the last one are left out (F-47), and so are reports
 // in too quick a succession, but for the last. To a client that does not read it may block
 // for 30 s, or until the call's time is over, after which the stream is given up. It is safe for concurrent use. Outside a
-// handler it does nothing.
+// handler it does nothing, and so it does while the handler runs again over what it has done
+// before.
 func Progress(ctx context.Context, done, total float64, message string) {
 	if c := call.FromContext(ctx); c != nil {
 		c.Progress(done, total, message)
@@ -21,7 +22,8 @@ func Progress(ctx context.Context, done, total float64, message string) {
 }
 
 // Logger writes to the operator's log, with the call's id, its tool and its trace. It is
-// never nil; outside a handler it is slog.Default.
+// silent while the handler runs again over what it has done before. It is never nil; outside a
+// handler it is slog.Default.
 func Logger(ctx context.Context) *slog.Logger {
 	if c := call.FromContext(ctx); c != nil {
 		return c.Logger()
@@ -50,6 +52,12 @@ type CallInfo struct {
 	// Tool is the name of the tool or prompt, or the URI of the resource.
 	Tool      string
 	Principal Principal
+	// Round counts the requests of the call from 1; a call that asks has more than one.
+	Round int
+	// Attempt counts from 1 the runs that were begun anew after a crash.
+	Attempt int
+	// Revision is the tool's when the call began.
+	Revision int
 	// ClientName is what the client calls itself: for logs, never for decisions (B-27).
 	ClientName string
 	// Capabilities are those this request declared (B-29).

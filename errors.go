@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/thaw-mcp/thaw/internal/call"
 	"github.com/thaw-mcp/thaw/mcp"
 )
 
-// What a handler's error becomes, through wrapping and errors.Join:
+// What a handler's error becomes, through wrapping and errors.Join; the first that fits:
 //
+//   - ErrSuspended: the client is asked, whatever else there is;
+//   - misuse: error -32603, its key and places in the log;
 //   - *mcp.Error: that JSON-RPC error, as it stands;
 //   - *UnsupportedError: error -32021 with the capabilities needed; ErrUnsupported alone
 //     is a lack of the deployment and masked as error -32603;
@@ -23,6 +26,16 @@ import (
 // NewTool, NewPrompt and NewResource hand errors on as they are; what becomes of them is
 // decided in one place, when the call ends.
 var (
+	// ErrSuspended says that the client is asked. Return it at once; wrapping is fine. A
+	// handler that swallows it is suspended all the same, and nothing further starts.
+	ErrSuspended = call.ErrSuspended
+	// ErrDeclined says that the user refused what a question asked for.
+	ErrDeclined = errors.New("thaw: the user declined")
+	// ErrDismissed says that the user closed a question without an answer.
+	ErrDismissed = errors.New("thaw: the user dismissed the question")
+	// ErrNoCall says that a ctx is not one that a handler was given, or that the handler has
+	// returned.
+	ErrNoCall = call.ErrNoCall
 	// ErrUnsupported matches every *UnsupportedError.
 	ErrUnsupported = errors.New("thaw: the client lacks a capability")
 	// ErrNotFound says that a resource does not exist (F-33).

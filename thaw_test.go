@@ -194,7 +194,7 @@ func TestOutsideACall(t *testing.T) {
 	if thaw.ClientLogger(ctx) == nil {
 		t.Error("nil")
 	}
-	if got := thaw.CallInfoFrom(thawtest.Context(t)); got.Principal.Scheme != "none" {
+	if got := thaw.CallInfoFrom(thawtest.Context(t, nil)); got.Principal.Scheme != "none" {
 		t.Errorf("%+v", got)
 	}
 }

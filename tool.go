@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -48,7 +49,16 @@ type ToolOptions struct {
 	Timeout time.Duration
 	// Rate limits calls; nil is none (F-18).
 	Rate *Rate
-	Meta map[string]any // _meta of the tool's definition
+	// AllowReplay lets a requestState be used again until it expires. Without it that is so
+	// only for a tool that is ReadOnly or Idempotent; a server without a store cannot
+	// tell.
+	AllowReplay bool
+	// Revision is to be raised when old journals no longer fit the handler: when steps or
+	// questions were renamed or mean something else. From 0 to 2^32-1.
+	Revision int
+	// MinRevision refuses to continue calls that began below it: their users start again.
+	MinRevision int
+	Meta        map[string]any // _meta of the tool's definition
 }
 
 // Rate is a token bucket for each caller, in this process. Anonymous callers share one.
@@ -202,6 +212,16 @@ func finish(name, description string, d declared.Tool, schemas func() (input, ou
 		d.Output = sync.OnceValues(func() (schema.Validator, error) { return schema.Compile(out) })
 		d.OutputAlways = d.Output
 	}
+	for _, revision := range []int{o.Revision, o.MinRevision} {
+		if revision < 0 || int64(revision) > math.MaxUint32 {
+			panic(fmt.Sprintf("thaw: tool %q: a revision is from 0 to 2^32-1", name))
+		}
+	}
+	if o.MinRevision > o.Revision {
+		panic(fmt.Sprintf("thaw: tool %q: MinRevision is above Revision", name))
+	}
+	d.AllowReplay = o.AllowReplay || o.ReadOnly || o.Idempotent
+	d.Revision, d.MinRevision = o.Revision, o.MinRevision
 	d.Name, d.Timeout = name, o.Timeout
 	d.Definition = sync.OnceValue(func() mcp.Tool {
 		input, output := schemas()

@@ -19,6 +19,11 @@ const (
 	MethodReadResource          = "resources/read"
 	MethodComplete              = "completion/complete"
 	MethodListen                = "subscriptions/listen"
+
+	// What a client is asked inside a result.
+	MethodElicit = "elicitation/create"
+	MethodSample = "sampling/createMessage"
+	MethodRoots  = "roots/list"
 )
 
 // Notifications a server sends (spec 0.3, L-08).

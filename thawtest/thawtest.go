@@ -4,35 +4,51 @@ package thawtest
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/thaw-mcp/thaw"
-	"github.com/thaw-mcp/thaw/internal/call"
+	"github.com/thaw-mcp/thaw/internal/journal"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/runtime/host"
 	"github.com/thaw-mcp/thaw/runtime/serve"
+	"github.com/thaw-mcp/thaw/statecodec"
+	"github.com/thaw-mcp/thaw/task/memstore"
 )
 
-// Options: each zero value is a plain caller.
+// Options: each zero value is a plain caller whose client can do everything.
 type Options struct {
 	// Middleware wraps the tool, as a server's would.
 	Middleware []thaw.Middleware
-	// Capabilities are what the client declares; empty is none.
+	// Capabilities are what the client declares; nil is all of them.
 	Capabilities json.RawMessage
+	// NoElicit takes elicitation out of nil Capabilities.
+	NoElicit bool
+	// Start is when the call begins; zero is now.
+	Start time.Time
 }
 
-// Call is one call of a tool, finished when Start returns it.
+// Call is one call of a tool, over as many rounds as it takes.
 type Call struct {
-	tb       testing.TB
+	tb     testing.TB
+	tool   *thaw.Tool
+	args   json.RawMessage
+	opts   Options
+	key    memoryKey
+	last   []byte // params of the last request
+	rounds int
+	probe  *probe
+
 	result   *mcp.CallToolResult
 	err      *mcp.Error
+	state    string
+	asked    []question
 	progress []Progress
 }
 
@@ -44,63 +60,118 @@ type Progress struct {
 }
 
 // Start calls the tool as a client would, with args encoded as JSON (nil: no arguments;
-// a json.RawMessage as it stands), and waits for its end. A result that its own output
-// schema refuses fails tb, also where the server would trust the type. opts may be nil.
+// a json.RawMessage as it stands), and runs it until it ends or asks. Every run is on an
+// instance of its own, which knows nothing but what the client brings. A result that its own
+// output schema refuses fails tb, also where the server would trust the type, and so does
+// misuse of the call, naming the places. opts may be nil.
 func Start(tb testing.TB, tool *thaw.Tool, args any, opts *Options) *Call {
 	tb.Helper()
-	if opts == nil {
-		opts = &Options{}
-	}
-	name := tool.Definition().Name
-	h, err := serve.New(thaw.Server{Name: "thawtest", Version: "0", Tools: []*thaw.Tool{tool}, Middleware: opts.Middleware},
-		&serve.Options{Host: host.Facts{Resident: true, Streaming: true}, Logger: testLogger(tb)})
-	if err != nil {
-		tb.Fatalf("thawtest: %v", err)
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, request(tb, tool, args, opts))
-	c := &Call{tb: tb}
-	c.read(w)
-	if c.result != nil && !c.result.IsError {
-		c.checkOutput(tool, name)
-	}
+	c := newCall(tb, tool, args, opts)
+	c.send(nil)
 	return c
 }
 
-// request is a tools/call that a good client sends.
-func request(tb testing.TB, tool *thaw.Tool, args any, opts *Options) *http.Request {
+func newCall(tb testing.TB, tool *thaw.Tool, args any, opts *Options) *Call {
 	tb.Helper()
+	c := &Call{tb: tb, tool: tool, key: newMemoryKey(), probe: &probe{}}
+	if opts != nil {
+		c.opts = *opts
+	}
 	raw, err := strictjson.Marshal(args)
 	if err != nil {
 		tb.Fatalf("thawtest: encode arguments: %v", err)
 	}
-	capabilities := opts.Capabilities
-	if capabilities == nil {
-		capabilities = json.RawMessage("{}")
-	}
-	name := tool.Definition().Name
+	c.args = raw
+	return c
+}
+
+// Replace puts a new version of the tool in place of the old one, as a deploy in
+// mid-call does.
+func (c *Call) Replace(tool *thaw.Tool) *Call {
+	c.tool = tool
+	return c
+}
+
+// Crash plays the last request again, as a client does whose instance died before it
+// answered: what that run had done is lost, what came before is not.
+func (c *Call) Crash() *Call {
+	c.tb.Helper()
+	c.resend()
+	return c
+}
+
+// send makes the next request of the call, with the answers it brings.
+func (c *Call) send(answers []byte) {
+	c.tb.Helper()
 	params := map[string]any{
-		"name":      name,
-		"arguments": json.RawMessage(raw),
+		"name":      c.tool.Definition().Name,
+		"arguments": c.args,
 		"_meta": map[string]any{
 			mcp.MetaProtocolVersion:    mcp.Version,
 			mcp.MetaClientInfo:         mcp.Implementation{Name: "thawtest", Version: "0"},
-			mcp.MetaClientCapabilities: capabilities,
+			mcp.MetaClientCapabilities: c.capabilities(),
 			mcp.MetaProgressToken:      "thawtest",
 		},
 	}
-	body, err := strictjson.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": mcp.MethodCallTool, "params": params})
-	if err != nil {
-		tb.Fatalf("thawtest: encode the request: %v", err)
+	if c.state != "" {
+		params["requestState"] = c.state
 	}
-	r := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/mcp", bytes.NewReader(body))
+	if answers != nil {
+		params["inputResponses"] = json.RawMessage(answers)
+	}
+	raw, err := strictjson.Marshal(params)
+	if err != nil {
+		c.tb.Fatalf("thawtest: encode the request: %v", err)
+	}
+	c.last = raw
+	c.rounds++
+	c.resend()
+}
+
+// resend makes the last request, on a fresh instance.
+func (c *Call) resend() {
+	c.tb.Helper()
+	body := append(append([]byte(`{"jsonrpc":"2.0","id":1,"method":"`+mcp.MethodCallTool+`","params":`), c.last...), '}')
+	r := httptest.NewRequestWithContext(journal.WithProbe(c.tb.Context(), c.probe), http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set(mcp.HeaderProtocolVersion, mcp.Version)
 	r.Header.Set(mcp.HeaderMethod, mcp.MethodCallTool)
-	r.Header.Set(mcp.HeaderName, name)
-	serve.MirrorArguments(r.Header, tool, raw)
-	return r
+	r.Header.Set(mcp.HeaderName, c.tool.Definition().Name)
+	serve.MirrorArguments(r.Header, c.tool, c.args)
+	o := &serve.Options{
+		Host:      host.Facts{Resident: true, Streaming: true, Loopback: true}, // at this machine, errors come with their text
+		StateKeys: []statecodec.Key{c.key},
+		StateTTL:  statecodec.MaxTTL,
+		Logger:    testLogger(c.tb),
+	}
+	if start := c.opts.Start; !start.IsZero() {
+		began := time.Now()
+		o.Now = func() time.Time { return start.Add(time.Since(began)) }
+	}
+	h, err := serve.New(thaw.Server{Name: "thawtest", Version: "0", Tools: []*thaw.Tool{c.tool}, Middleware: c.opts.Middleware}, o)
+	if err != nil {
+		c.tb.Fatalf("thawtest: %v", err)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if c.probe.killed {
+		return // nobody got the answer
+	}
+	c.read(w)
+	if c.result != nil && !c.result.IsError {
+		c.checkOutput(c.tool, c.tool.Definition().Name)
+	}
+}
+
+func (c *Call) capabilities() json.RawMessage {
+	switch {
+	case c.opts.Capabilities != nil:
+		return c.opts.Capabilities
+	case c.opts.NoElicit:
+		return json.RawMessage(`{"sampling":{"tools":{},"context":{}},"roots":{}}`)
+	}
+	return json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{}}`)
 }
 
 // read takes the answer apart, a JSON body or a stream of messages.
@@ -115,11 +186,12 @@ func (c *Call) read(w *httptest.ResponseRecorder) {
 			}
 		}
 	}
+	c.result, c.err, c.state, c.asked = nil, nil, "", nil
 	for _, m := range messages {
 		var message struct {
 			Method string
 			Params json.RawMessage
-			Result *mcp.CallToolResult
+			Result json.RawMessage
 			Error  *struct {
 				Code    int
 				Message string
@@ -138,12 +210,31 @@ func (c *Call) read(w *httptest.ResponseRecorder) {
 			c.progress = append(c.progress, p)
 		case message.Error != nil:
 			c.err = &mcp.Error{Code: message.Error.Code, Message: message.Error.Message, Data: message.Error.Data}
+			if strictjson.Is(strictjson.Member(message.Error.Data, "reason"), "misuse") {
+				c.tb.Errorf("thawtest: %s", message.Error.Message)
+			}
 		case message.Result != nil:
-			c.result = message.Result
+			c.readResult(message.Result)
 		}
 	}
-	if c.result == nil && c.err == nil {
+	if c.result == nil && c.err == nil && c.state == "" {
 		c.tb.Fatalf("thawtest: no answer (status %d): %s", w.Code, w.Body)
+	}
+}
+
+// readResult reads a final result, or what the call asks.
+func (c *Call) readResult(raw json.RawMessage) {
+	c.tb.Helper()
+	if !strictjson.Is(strictjson.Member(raw, "resultType"), "input_required") {
+		if err := json.Unmarshal(raw, &c.result); err != nil {
+			c.tb.Fatalf("thawtest: %v", err)
+		}
+		return
+	}
+	c.state, _ = strictjson.String(strictjson.Member(raw, "requestState"))
+	for key, request := range strictjson.Members(strictjson.Member(raw, "inputRequests")) {
+		method, _ := strictjson.String(strictjson.Member(request, "method"))
+		c.asked = append(c.asked, question{string(key), method, strictjson.Member(request, "params")})
 	}
 }
 
@@ -167,7 +258,10 @@ func (c *Call) checkOutput(tool *thaw.Tool, name string) {
 	}
 }
 
-// Result is the result, or nil if the call ended in a JSON-RPC error.
+// Done reports whether the call has ended; until then it waits for an Answer.
+func (c *Call) Done() bool { return c.state == "" }
+
+// Result is the result, or nil if the call ended in a JSON-RPC error or has not ended.
 func (c *Call) Result() *mcp.CallToolResult { return c.result }
 
 // Err is the JSON-RPC error the client got, a *mcp.Error whose Data is a
@@ -207,6 +301,8 @@ func Output[T any](c *Call) T {
 	switch {
 	case c.err != nil:
 		c.tb.Fatalf("thawtest: the call ended in %v", c.err)
+	case c.result == nil:
+		c.tb.Fatalf("thawtest: the call has not ended, it asks %v", c.Asked())
 	case c.result.IsError:
 		c.tb.Fatalf("thawtest: the tool failed: %s", c.Text())
 	case c.result.StructuredContent == nil:
@@ -218,8 +314,9 @@ func Output[T any](c *Call) T {
 	return v
 }
 
-// Server is a real server over HTTP on loopback, ended with the test. o may be nil; its
-// Host is set to what such a server is.
+// Server is a real server over HTTP on loopback, ended with the test, on a store in memory
+// and with a key of its own unless o says otherwise. o may be nil; its Host is set to what
+// such a server is.
 func Server(tb testing.TB, s thaw.Server, o *serve.Options) *httptest.Server {
 	tb.Helper()
 	options := serve.Options{}
@@ -229,6 +326,12 @@ func Server(tb testing.TB, s thaw.Server, o *serve.Options) *httptest.Server {
 	options.Host = host.Facts{Resident: true, Streaming: true, Loopback: true}
 	if options.Logger == nil {
 		options.Logger = testLogger(tb)
+	}
+	if options.StateKeys == nil {
+		options.StateKeys = []statecodec.Key{newMemoryKey()}
+	}
+	if options.Store == nil {
+		options.Store = memstore.New(nil)
 	}
 	h, err := serve.New(s, &options)
 	if err != nil {
@@ -241,21 +344,6 @@ func Server(tb testing.TB, s thaw.Server, o *serve.Options) *httptest.Server {
 	})
 	return server
 }
-
-// Context is a handler's context for calling a function of yours directly: Logger writes
-// to the test's log, Progress goes nowhere, CallInfoFrom describes an anonymous call.
-func Context(tb testing.TB) context.Context {
-	return call.NewContext(tb.Context(), direct{tb})
-}
-
-type direct struct{ tb testing.TB }
-
-func (d direct) Info() any {
-	return thaw.CallInfo{ID: "thawtest", Tool: d.tb.Name(), Principal: thaw.Principal{Scheme: "none"}}
-}
-func (direct) Progress(float64, float64, string) {}
-func (d direct) Logger() *slog.Logger            { return testLogger(d.tb) }
-func (direct) ClientLogger() *slog.Logger        { return slog.New(slog.DiscardHandler) }
 
 func testLogger(tb testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(tb.Output(), nil))

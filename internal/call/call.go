@@ -8,7 +8,8 @@ import (
 )
 
 // Call is one run of a handler, as the server implements it. All methods are safe for
-// concurrent use and harmless after the handler has returned.
+// concurrent use and harmless after the handler has returned: those that can fail then
+// fail with ErrNoCall.
 type Call interface {
 	// Info is the author package's description of the call.
 	Info() any
@@ -18,6 +19,37 @@ type Call interface {
 	Logger() *slog.Logger
 	// ClientLogger writes to the caller, where the caller asked for it.
 	ClientLogger() *slog.Logger
+
+	// Ask is the answer to q: the client's bare result, judged against q. Without one it is
+	// ErrSuspended, and q goes to the client when the handler has returned.
+	Ask(q Question, at Site) (answer []byte, err error)
+	// Step is what fn gave under key, now or on an earlier run of the call. fn's ctx is for
+	// fn alone; an error of fn is not recorded and comes back as it is.
+	Step(ctx context.Context, key string, at Site, fn StepFunc) (Outcome, error)
+	// Record is what value gave under key, now or on an earlier run. Unlike a step it has no
+	// effect, so it also runs where a step would not start.
+	Record(key string, at Site, value func() []byte) []byte
+	// IdempotencyKey is the same on every try of the step whose ctx carries the call;
+	// elsewhere it is the call's own.
+	IdempotencyKey() string
+	// Misuse ends the call: what was done with key cannot be right.
+	Misuse(key string, at Site, what string) error
+}
+
+// StepFunc does the work of a step. attempt counts from 1 over the tries that Retry asked for.
+type StepFunc func(ctx context.Context, attempt int) (Outcome, error)
+
+// Outcome is what a step recorded: the JSON of its value, or of its failure.
+type Outcome struct {
+	JSON   []byte
+	Failed bool
+}
+
+// Question is a request to the client: one entry of inputRequests.
+type Question struct {
+	Key    string
+	Method string
+	Params []byte // a JSON object
 }
 
 type key struct{}

@@ -31,6 +31,9 @@ type Tool struct {
 
 	Timeout          time.Duration // 0: none of its own
 	PerMinute, Burst int           // PerMinute 0: no limit
+
+	AllowReplay           bool // a state may be used again
+	Revision, MinRevision int
 }
 
 // Prompt is one prompt.

@@ -107,6 +107,15 @@ func (f form) accepts(text []byte) bool {
 	return true
 }
 
+// CheckFormat says what is wrong with text as a string of this format, or "". An unknown
+// format has nothing wrong: in a hand-written schema format is an annotation.
+func CheckFormat(format, text string) string {
+	if f, ok := formatNamed(format); ok && !f.accepts([]byte(text)) {
+		return wrongForm(f)
+	}
+	return ""
+}
+
 func isBase64(text []byte) bool {
 	if len(text)%4 != 0 {
 		return false

@@ -1,0 +1,24 @@
+package call
+
+import (
+	"errors"
+	"time"
+)
+
+// The author's package shows these under its own name.
+var (
+	ErrSuspended = errors.New("thaw: suspended: the client is asked, and the handler runs again with the answer")
+	ErrNoCall    = errors.New("thaw: no running call: the context is not one that a handler was given, or the handler has returned")
+)
+
+// Retry is a step's error that asks for the step to be tried again.
+type Retry struct {
+	Err   error
+	After time.Duration
+	Max   int // tries in all
+}
+
+func (r *Retry) Error() string { return r.Err.Error() }
+
+// Unwrap is the error itself.
+func (r *Retry) Unwrap() error { return r.Err }

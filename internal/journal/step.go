@@ -1,0 +1,145 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/thaw-mcp/thaw/internal/call"
+)
+
+// StepWith is call.Call's Step for a keeper. outer is the call as the handler has it: inside
+// fn only what has no key of its own works.
+func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key string, at call.Site, fn call.StepFunc) (call.Outcome, error) {
+	r.mu.Lock()
+	recorded, err := r.enter(key, at)
+	if err == nil && recorded != nil {
+		r.pass()
+		if recorded.Kind != Answer {
+			defer r.mu.Unlock()
+			return call.Outcome{JSON: recorded.Data, Failed: recorded.Kind == Failure}, nil
+		}
+	}
+	if err == nil {
+		r.fresh = true
+		switch {
+		case len(r.questions) > 0:
+			err = &suspended{r.questions[0].Key}
+		case r.ended != nil:
+			err = r.ended
+		}
+	}
+	if err != nil {
+		r.mu.Unlock()
+		return call.Outcome{}, err
+	}
+	r.inFlight++
+	ready := r.ready
+	r.mu.Unlock()
+	defer r.landed()
+	if !ready {
+		if err := r.makeReady(ctx, k); err != nil {
+			return call.Outcome{}, err
+		}
+	}
+	out, err := r.try(ctx, k, outer, key, fn)
+	if err != nil {
+		return call.Outcome{}, err
+	}
+	if err := probe(ctx, key); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.end(err)
+		return call.Outcome{}, err
+	}
+	e := Entry{Key: key, Kind: Value, Data: out.JSON}
+	if out.Failed {
+		e.Kind = Failure
+	}
+	r.mu.Lock()
+	size := r.size + e.size()
+	r.mu.Unlock()
+	if err := r.keep(ctx, k, e, size); err != nil {
+		return call.Outcome{}, err
+	}
+	return out, nil
+}
+
+// landed notes that a step has ended, however it did.
+func (r *Run) landed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inFlight--
+	if r.inFlight == 0 && r.idle != nil {
+		close(r.idle)
+		r.idle = nil
+	}
+}
+
+func (r *Run) makeReady(ctx context.Context, k Keeper) error {
+	err := k.Ready(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.end(err)
+		return err
+	}
+	r.ready = true
+	return nil
+}
+
+// try runs fn until it gives something to record, or an error that is none.
+func (r *Run) try(ctx context.Context, k Keeper, outer call.Call, key string, fn call.StepFunc) (call.Outcome, error) {
+	for attempt := 1; ; attempt++ {
+		out, err := r.contained(call.NewContext(ctx, &inside{outer, key, k}), k, key, attempt, fn)
+		var again *call.Retry
+		if err == nil || !errors.As(err, &again) {
+			return out, err
+		}
+		if r.Suspended() || k.Wait(ctx, again.After) != nil {
+			return out, again.Err
+		}
+	}
+}
+
+// contained runs fn. A panic ends the run: in a goroutine of the author's nothing else
+// would stop it from ending the process.
+func (r *Run) contained(ctx context.Context, k Keeper, key string, attempt int, fn call.StepFunc) (out call.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = k.Recovered(key, p, debug.Stack())
+			r.mu.Lock()
+			r.end(err)
+			r.mu.Unlock()
+		}
+	}()
+	return fn(ctx, attempt)
+}
+
+// inside is the call as a step's function has it. What would be recorded by itself cannot
+// be done there: it would be done again when only the step's result was lost.
+type inside struct {
+	call.Call
+	key  string
+	keep Keeper
+}
+
+func (i *inside) Ask(q call.Question, at call.Site) ([]byte, error) {
+	return nil, i.misuse(q.Key, at)
+}
+
+func (i *inside) Step(_ context.Context, key string, at call.Site, _ call.StepFunc) (call.Outcome, error) {
+	return call.Outcome{}, i.misuse(key, at)
+}
+
+func (i *inside) Record(key string, at call.Site, value func() []byte) []byte {
+	_ = i.misuse(key, at)
+	return value()
+}
+
+func (i *inside) misuse(key string, at call.Site) error {
+	return i.Misuse(key, at, "used inside the function of step "+strconv.Quote(i.key))
+}
+
+func (i *inside) IdempotencyKey() string { return i.keep.IdempotencyKey(i.key) }
