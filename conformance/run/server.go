@@ -61,6 +61,7 @@ func tryFixture(ctx context.Context, binary string) (*fixtureProcess, error) {
 	// Not bound to ctx: stop ends it in every case, and in order.
 	f.cmd = exec.Command(binary)
 	f.cmd.Env = environment(os.Environ(), addr)
+	f.cmd.Dir = filepath.Dir(binary) // its store and its state key lie there
 	f.cmd.Stdout, f.cmd.Stderr = f.log, f.log
 	if err := f.cmd.Start(); err != nil {
 		return nil, err

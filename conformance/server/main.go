@@ -10,5 +10,5 @@ import (
 
 func main() {
 	f := fixture.New()
-	serve.Main(f.Server(), awskit.Kit(), f.Kit())
+	serve.Main(f.Server(), awskit.Kit(), local, f.Kit())
 }

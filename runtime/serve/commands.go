@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -20,7 +21,11 @@ const usage = `usage: without arguments the program serves; the commands are
   tools [-json]     the tools that would be served
   call [-json] NAME [ARGUMENTS|-]
                     one call of a tool in this process; ARGUMENTS is a JSON object,
-                    - reads it from standard input
+                    - reads it from standard input. What the tool asks is asked here
+  keys new|list|rotate [FILE]
+  keys retire [-now] [FILE]
+                    the state keys in a file; default is the file that THAW_STATE_KEY
+                    names, or .thaw/state.key. retire removes keys replaced 24 h ago
 `
 
 var (
@@ -33,6 +38,7 @@ var commands = map[string]func(p *program, ctx context.Context, args []string) e
 	"check": (*program).checkCommand,
 	"tools": (*program).toolsCommand,
 	"call":  (*program).callCommand,
+	"keys":  (*program).keysCommand,
 	"help":  (*program).helpCommand,
 	"h":     (*program).helpCommand,
 }
@@ -132,7 +138,8 @@ func (p *program) callCommand(ctx context.Context, args []string) error {
 	if err := strictjson.Check(arguments, r.handler.limits.depth); err != nil {
 		return fmt.Errorf("%w: ARGUMENTS: %v", errUsage, err)
 	}
-	result, err := r.handler.callTool(ctx, rest[0], arguments)
+	defer r.close()
+	result, err := p.converse(ctx, r.handler, rest[0], arguments)
 	if err != nil {
 		return err
 	}
@@ -144,6 +151,21 @@ func (p *program) callCommand(ctx context.Context, args []string) error {
 		return nil
 	}
 	return p.print(result)
+}
+
+// converse calls a tool, round by round.
+func (p *program) converse(ctx context.Context, h *Handler, name string, arguments []byte) ([]byte, error) {
+	t := terminal{bufio.NewReader(p.in), p.err}
+	var more []byte // members of params
+	for {
+		result, err := h.callTool(ctx, name, arguments, more)
+		if err != nil || !strictjson.Is(memberOf(result, "resultType"), "input_required") {
+			return result, err
+		}
+		responses := t.answer(memberOf(result, "inputRequests"))
+		more = append([]byte(`,"requestState":`), memberOf(result, "requestState")...)
+		more = append(append(more, `,"inputResponses":`...), responses...)
+	}
 }
 
 // print writes a result as a person reads it.
@@ -172,11 +194,12 @@ func (p *program) print(raw []byte) error {
 }
 
 // callTool is one tools/call in memory: the raw result, or the error as it would go out.
-func (h *Handler) callTool(ctx context.Context, name string, arguments []byte) ([]byte, error) {
+// more are further members of its params.
+func (h *Handler) callTool(ctx context.Context, name string, arguments, more []byte) ([]byte, error) {
 	var params []byte
-	params = append(params, `{"_meta":{"`+mcp.MetaProtocolVersion+`":"`+mcp.Version+`","`+mcp.MetaClientCapabilities+`":{}},"name":`...)
+	params = append(params, `{"_meta":{"`+mcp.MetaProtocolVersion+`":"`+mcp.Version+`","`+mcp.MetaClientCapabilities+`":`+terminalCapabilities+`},"name":`...)
 	params = strictjson.AppendString(params, name)
-	params = append(append(append(params, `,"arguments":`...), arguments...), '}')
+	params = append(append(append(append(params, `,"arguments":`...), arguments...), more...), '}')
 	body := append([]byte(`{"jsonrpc":"2.0","id":1,"method":"`+mcp.MethodCallTool+`","params":`), params...)
 	body = append(body, '}')
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+h.basePath+"/mcp", bytes.NewReader(body))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw/runtime/host"
+	"github.com/thaw-mcp/thaw/statecodec"
 )
 
 // setting is one environment variable. README.md has the same table for readers.
@@ -19,6 +20,10 @@ type setting struct {
 	name    string
 	allowed string // what its value may be, for messages
 	read    func(o *Options, value string) error
+	// open is read for a value that names what a kit can open.
+	open func(o *Options, value string, e *environment) error
+	// schemes are what a kit can open under this name.
+	schemes func(e *environment) []string
 	// explicit: on a host without a disk or process of its own it has no default, so that
 	// nobody deploys an open or forgetful server by accident.
 	explicit bool
@@ -58,8 +63,16 @@ var settings = []setting{
 		return nil
 	}},
 	{name: "THAW_AUTH", allowed: "none", explicit: true, secret: true, read: only("none")},
-	{name: "THAW_STORE", allowed: "none", explicit: true, secret: true, read: only("none")},
-	{name: "THAW_STATE_KEY", allowed: "none", explicit: true, secret: true, read: only("none")},
+	{name: "THAW_STORE", allowed: "none", explicit: true, secret: true, open: openStore, schemes: storeSchemes},
+	{name: "THAW_STATE_KEY", allowed: "none, or a comma list of keys of which the first seals and all open", explicit: true, secret: true, open: openStateKeys, schemes: keySchemes},
+	{name: "THAW_STATE_TTL", allowed: "a duration from 1s to 24h; default 1h", read: func(o *Options, v string) error {
+		d, err := time.ParseDuration(v)
+		if err != nil || d < time.Second || d > statecodec.MaxTTL {
+			return errors.New("no such duration")
+		}
+		o.StateTTL = d
+		return nil
+	}},
 	{name: "THAW_MCTP", allowed: "off", read: only("off")},
 	{name: "THAW_ROLE", allowed: "api or all", read: only("api", "all")},
 	{name: "THAW_MAX_BODY_BYTES", allowed: "a whole number above 0; default 4194304", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.BodyBytes = n })},
@@ -93,7 +106,8 @@ func (e *BadSettingsError) Error() string {
 
 // configure makes Options of the environment. Problems are all of them, each with its
 // name, what it said and what is allowed.
-func configure(getenv func(string) string, at host.Host) (*Options, []string) {
+func configure(getenv func(string) string, e *environment) (*Options, []string) {
+	at := e.at
 	o := &Options{Host: at.Facts}
 	if !at.Deadlines {
 		o.Limits.RequestTimeout = defaultRequestTimeout
@@ -101,14 +115,21 @@ func configure(getenv func(string) string, at host.Host) (*Options, []string) {
 	var problems []string
 	for _, s := range settings {
 		value := strings.TrimSpace(getenv(s.name))
+		if value == "" && !at.Ephemeral {
+			value = e.defaults[s.name]
+		}
 		if value == "" {
 			if s.explicit && at.Ephemeral {
-				problems = append(problems, fmt.Sprintf("%s must be set on %s: allowed is %s", s.name, at.Name, s.allowed))
+				problems = append(problems, fmt.Sprintf("%s must be set on %s: allowed is %s", s.name, at.Name, s.allows(e)))
 			}
 			continue
 		}
-		if err := s.read(o, value); err != nil {
-			problems = append(problems, fmt.Sprintf("%s=%s: %v; allowed is %s", s.name, s.shown(value), err, s.allowed))
+		read := s.read
+		if s.open != nil {
+			read = func(o *Options, value string) error { return s.open(o, value, e) }
+		}
+		if err := read(o, value); err != nil {
+			problems = append(problems, fmt.Sprintf("%s=%s: %v; allowed is %s", s.name, s.shown(value), err, s.allows(e)))
 		}
 	}
 	if port := getenv("PORT"); at.Name == "cloudrun" && port != "" && checkPort(port) != nil {
@@ -125,13 +146,18 @@ func (s *setting) shown(value string) string {
 	if !s.secret || s.name == "THAW_PUBLIC_URL" && !strings.Contains(value, "@") {
 		return strconv.Quote(value)
 	}
-	if scheme, _, ok := strings.Cut(value, ":"); ok && slices.Contains(knownSchemes, scheme) {
-		return strconv.Quote(scheme + ":…")
+	var parts []string
+	for _, part := range commaList(value) {
+		scheme, _, named := strings.Cut(part, ":")
+		switch {
+		case !slices.Contains(knownSchemes, scheme):
+			return "(not shown)"
+		case named:
+			scheme += ":…"
+		}
+		parts = append(parts, scheme)
 	}
-	if slices.Contains(knownSchemes, value) {
-		return strconv.Quote(value)
-	}
-	return "(not shown)"
+	return strconv.Quote(strings.Join(parts, ","))
 }
 
 // unknownSettings finds THAW_ variables that nothing reads: a misspelt one would

@@ -35,7 +35,7 @@ func TestConfigure(t *testing.T) {
 		"THAW_REQUEST_TIMEOUT", "90s",
 		"THAW_MAX_BODY_BYTES", "1024",
 		"THAW_AUTH", "none", "THAW_STORE", "none", "THAW_STATE_KEY", "none", "THAW_MCTP", "off", "THAW_ROLE", "all",
-	), laptop)
+	), environmentOf(laptop, nil))
 	want := &Options{
 		PublicURLs: []string{"https://a.example/mcp", "https://b.example/mcp"}, AllowedOrigins: []string{"https://app.example"},
 		Only: []string{"a", "b"}, BasePath: "/agents", Host: resident,
@@ -45,7 +45,7 @@ func TestConfigure(t *testing.T) {
 		t.Errorf("got %+v, %q", o, problems)
 	}
 
-	o, problems = configure(env(), laptop)
+	o, problems = configure(env(), environmentOf(laptop, nil))
 	if len(problems) > 0 || o.Limits.RequestTimeout != 5*time.Minute {
 		t.Errorf("defaults: %+v, %q", o, problems)
 	}
@@ -65,7 +65,7 @@ func TestBadSettings(t *testing.T) {
 		{"THAW_MAX_BODY_BYTES", "4MB"}, {"THAW_MAX_JSON_DEPTH", "0"}, {"THAW_MAX_HEADER_BYTES", "-1"}, {"THAW_MAX_HEADER_BYTES", "65537"}, {"THAW_MAX_STREAMS", "0"}, {"THAW_PAGE_ITEMS", "many"},
 		{"THAW_REQUEST_TIMEOUT", "30"}, {"THAW_REQUEST_TIMEOUT", "-1s"},
 	} {
-		_, problems := configure(env(c.name, c.value), host.Host{Name: "local", Facts: resident})
+		_, problems := configure(env(c.name, c.value), environmentOf(host.Host{Name: "local", Facts: resident}, nil))
 		if len(problems) != 1 || !strings.HasPrefix(problems[0], c.name+"=") || !secret[c.name] && !strings.Contains(problems[0], c.value) || !strings.Contains(problems[0], "allowed is ") {
 			t.Errorf("%s=%s: %q", c.name, c.value, problems)
 		}
@@ -73,11 +73,11 @@ func TestBadSettings(t *testing.T) {
 	// A credential in the wrong place is not repeated into the log.
 	for name, value := range map[string]string{"THAW_STATE_KEY": "hunter2", "THAW_STORE": "postgres://user:hunter2@db/x",
 		"THAW_AUTH": "apikey:hunter2", "THAW_PUBLIC_URL": "ftp://user:hunter2@host/"} {
-		if _, problems := configure(env(name, value), host.Host{Name: "local"}); len(problems) != 1 || strings.Contains(problems[0], "hunter2") {
+		if _, problems := configure(env(name, value), environmentOf(host.Host{Name: "local"}, nil)); len(problems) != 1 || strings.Contains(problems[0], "hunter2") {
 			t.Errorf("%s: %q", name, problems)
 		}
 	}
-	_, problems := configure(env("THAW_ADDR", "x", "THAW_ROLE", "y"), host.Host{Name: "local"})
+	_, problems := configure(env("THAW_ADDR", "x", "THAW_ROLE", "y"), environmentOf(host.Host{Name: "local"}, nil))
 	if len(problems) != 2 {
 		t.Errorf("%q", problems)
 	}
@@ -85,12 +85,12 @@ func TestBadSettings(t *testing.T) {
 
 // Nothing open or forgetful is deployed by leaving a setting out.
 func TestNoDefaultsOffTheLaptop(t *testing.T) {
-	_, problems := configure(env(), host.Host{Name: "lambda", Ephemeral: true})
+	_, problems := configure(env(), environmentOf(host.Host{Name: "lambda", Ephemeral: true}, nil))
 	all := strings.Join(problems, "\n")
 	if len(problems) != 3 || !strings.Contains(all, "THAW_AUTH must be set on lambda") || !strings.Contains(all, "THAW_STORE") || !strings.Contains(all, "THAW_STATE_KEY") {
 		t.Errorf("%q", problems)
 	}
-	if _, problems := configure(env("THAW_AUTH", "none", "THAW_STORE", "none", "THAW_STATE_KEY", "none"), host.Host{Name: "lambda", Ephemeral: true}); len(problems) > 0 {
+	if _, problems := configure(env("THAW_AUTH", "none", "THAW_STORE", "none", "THAW_STATE_KEY", "none"), environmentOf(host.Host{Name: "lambda", Ephemeral: true}, nil)); len(problems) > 0 {
 		t.Errorf("%q", problems)
 	}
 }

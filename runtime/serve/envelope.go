@@ -19,15 +19,19 @@ type message struct {
 // params are the members of params that any method reads, raw. Unknown members are
 // ignored, never folded into known ones (B-14 of the case list).
 type params struct {
-	raw          []byte // the object; nil: absent or no object
-	name         []byte
-	uri          []byte
-	arguments    []byte
-	cursor       []byte
-	ref          []byte
-	argument     []byte
-	context      []byte
-	filter       []byte // "notifications" of subscriptions/listen
+	raw       []byte // the object; nil: absent or no object
+	name      []byte
+	uri       []byte
+	arguments []byte
+	cursor    []byte
+	ref       []byte
+	argument  []byte
+	context   []byte
+	filter    []byte // "notifications" of subscriptions/listen
+
+	inputResponses []byte
+	requestState   []byte
+
 	absentOrNull bool
 }
 
@@ -119,6 +123,10 @@ func (m *message) takeParams(raw []byte) {
 			p.context = value
 		case "notifications":
 			p.filter = value
+		case "inputResponses":
+			p.inputResponses = value
+		case "requestState":
+			p.requestState = value
 		}
 	}
 }

@@ -19,6 +19,7 @@ type failure struct {
 	message string // one short sentence; nothing of it is secret
 	data    []byte // further members of error.data: `"uri":"x"`; or nil
 	raw     []byte // error.data as a handler gave it, in place of reason and data
+	replay  []byte // a recorded answer from behind its id on, in place of all of these
 
 	allow      string        // header Allow
 	retryAfter time.Duration // header Retry-After, in whole seconds
@@ -48,6 +49,9 @@ func internal(reason, message string) *failure {
 
 // appendError appends the JSON-RPC error response to the request with this id (nil: none).
 func (f *failure) appendError(dst, id []byte) []byte {
+	if f.replay != nil {
+		return append(append(append(dst, envelopeStart...), id...), f.replay...)
+	}
 	dst = append(dst, `{"jsonrpc":"2.0",`...)
 	if id != nil {
 		dst = append(dst, `"id":`...)

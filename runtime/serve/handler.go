@@ -19,6 +19,8 @@ import (
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/runtime/host"
+	"github.com/thaw-mcp/thaw/statecodec"
+	"github.com/thaw-mcp/thaw/task"
 )
 
 // Limits bound what one peer can make the server do (S-12). A zero field is its default.
@@ -40,6 +42,9 @@ type Options struct {
 	BasePath       string   // what a gateway leaves in front of the fixed paths: "/agents"
 	Only           []string // tools served; empty: all
 	Limits         Limits
+	StateKeys      []statecodec.Key // seal what a call keeps while its client is asked: the first seals, all open; none: nothing can ask
+	StateTTL       time.Duration    // how long a client has for one answer; 0: 1 h, at most 24 h
+	Store          task.Store       // records what was used once; nil: a state may be used again until it expires
 	Host           host.Facts
 	Ready          func(*Handler) // called by Main with the handler, before it serves
 	Logger         *slog.Logger   // nil: slog.Default
@@ -65,6 +70,10 @@ type Handler struct {
 	limits     limits
 	logger     *slog.Logger
 	now        func() time.Time
+	codec      *statecodec.Codec // nil: nothing can ask
+	audience   [16]byte          // of sealed state
+	store      task.Store        // nil: none
+	refusals   refusals
 }
 
 type limits struct {
@@ -116,6 +125,19 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	for _, text := range o.PublicURLs {
 		u, _ := url.Parse(text) // checked above
 		h.publicURLs = append(h.publicURLs, u)
+	}
+	if len(o.PublicURLs) > 0 {
+		h.audience = statecodec.Audience(o.PublicURLs[0])
+	} else {
+		h.audience = statecodec.Audience("")
+	}
+	h.store = o.Store
+	if len(o.StateKeys) > 0 {
+		codec, err := statecodec.New(o.StateKeys, &statecodec.Options{Now: h.now, TTL: o.StateTTL})
+		if err != nil {
+			return nil, err
+		}
+		h.codec = codec
 	}
 	h.local = h.host.Loopback && len(h.publicURLs) == 0
 	c, err := h.compile(s)

@@ -16,12 +16,18 @@ import (
 
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/runtime/host"
+	"github.com/thaw-mcp/thaw/statecodec"
+	"github.com/thaw-mcp/thaw/task"
 )
 
 // Kit is what a binary can do: values only, nothing opens until a setting names it. Kits
 // given to Main are merged.
 type Kit struct {
-	Hosts []host.Host
+	Hosts     []host.Host
+	Stores    []task.StoreScheme
+	StateKeys []statecodec.KeyScheme
+	// Defaults are values of settings that nobody set, on a host with a disk of its own.
+	Defaults map[string]string
 	// Configure has the last word on the options, after the environment.
 	Configure func(*Options) error
 	// Wrap puts plain middleware and extra routes around the handler; of several the first
@@ -94,9 +100,10 @@ func (p *program) main(ctx context.Context, args []string) int {
 
 // ready is a program whose settings hold: what serve, check, tools and call begin with.
 type ready struct {
-	at      host.Host
-	options *Options
-	handler *Handler
+	at          host.Host
+	environment *environment
+	options     *Options
+	handler     *Handler
 }
 
 func (p *program) ready(later bool) (*ready, error) {
@@ -105,7 +112,8 @@ func (p *program) ready(later bool) (*ready, error) {
 		hosts = append(hosts, k.Hosts...)
 	}
 	at := host.Pick(p.getenv, hosts...)
-	o, problems := configure(p.getenv, at)
+	e := environmentOf(at, p.kits)
+	o, problems := configure(p.getenv, e)
 	problems = append(problems, unknownSettings(p.environ)...)
 	o.Logger, o.later = newLogger(p.err, at), later
 	for _, k := range p.kits {
@@ -123,7 +131,14 @@ func (p *program) ready(later bool) (*ready, error) {
 	if len(problems) > 0 {
 		return nil, &BadSettingsError{problems}
 	}
-	return &ready{at, o, h}, nil
+	return &ready{at, e, o, h}, nil
+}
+
+// close closes what holds files or connections.
+func (r *ready) close() {
+	if c, ok := r.options.Store.(io.Closer); ok {
+		_ = c.Close() // what is recorded is durable already
+	}
 }
 
 // newLogger writes lines that people read at a terminal, and JSON where a platform
@@ -140,8 +155,12 @@ func (p *program) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer r.close()
 	if !r.handler.local {
 		r.options.Logger.Warn("THAW_AUTH=none: whoever reaches this server may call every tool")
+	}
+	if r.handler.codec != nil && r.handler.store == nil {
+		r.options.Logger.Warn("THAW_STORE=none: an answer to a question can be used again until its state expires")
 	}
 	if r.options.Ready != nil {
 		r.options.Ready(r.handler)
@@ -187,8 +206,20 @@ func (p *program) banner(r *ready, a net.Addr) {
 		return // a platform calls, nobody reads
 	}
 	url := "http://" + displayAddr(a) + r.handler.basePath + "/mcp"
-	fmt.Fprintf(p.err, "%s serves MCP at %s  (no auth, no task store, no state key)  try: npx @modelcontextprotocol/inspector --cli %s --protocol-era modern --method tools/list (Node 22)\n",
-		p.server.Name, url, url)
+	fmt.Fprintf(p.err, "%s serves MCP at %s  (no auth, %s, %s)  try: npx @modelcontextprotocol/inspector --cli %s --protocol-era modern --method tools/list (Node 22)\n",
+		p.server.Name, url, p.brought(r, "THAW_STORE", "store"), p.brought(r, "THAW_STATE_KEY", "state key"), url)
+}
+
+// brought says what a setting is, be it set or the default of a kit.
+func (p *program) brought(r *ready, name, what string) string {
+	value := strings.TrimSpace(p.getenv(name))
+	if value == "" {
+		value = r.environment.defaults[name]
+	}
+	if value == "" || value == "none" {
+		return "no " + what
+	}
+	return what + " " + value
 }
 
 // displayAddr is an address that a client on this machine can use.

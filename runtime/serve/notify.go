@@ -40,7 +40,7 @@ func (e *emitter) allow(now time.Time) bool {
 
 // Progress implements call.Call.
 func (c *running) Progress(done, total float64, message string) {
-	if c.meta.progressToken == nil || !c.acceptsStream || !finite(done) || !finite(total) {
+	if c.meta.progressToken == nil || !c.acceptsStream || !finite(done) || !finite(total) || c.run.Replaying() {
 		return
 	}
 	c.mu.Lock()
@@ -99,7 +99,9 @@ type clientHandler struct {
 	before []func(data map[string]any) // what WithAttrs gave, in order
 }
 
-func (h clientHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.from }
+func (h clientHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= h.from && !h.c.run.Replaying()
+}
 
 func (h clientHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	groups := h.groups

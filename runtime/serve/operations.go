@@ -15,6 +15,8 @@ type operation struct {
 	params func(*request) *failure
 	// lookup finds what the request is about; nil: nothing.
 	lookup func(*request) *failure
+	// asks says that it may answer input_required (R-02).
+	asks bool
 	// run answers.
 	run func(*request)
 }
@@ -31,12 +33,12 @@ func init() {
 	operations = map[string]*operation{
 		mcp.MethodDiscover:              {served: always, run: serveDiscover},
 		mcp.MethodListTools:             {served: tools, params: checkCursor, run: serveList(listTools)},
-		mcp.MethodCallTool:              {served: tools, mirrors: name, params: checkCallParams, lookup: lookupTool, run: serveTool},
+		mcp.MethodCallTool:              {served: tools, mirrors: name, params: checkCallParams, lookup: lookupTool, asks: true, run: serveTool},
 		mcp.MethodListPrompts:           {served: prompts, params: checkCursor, run: serveList(listPrompts)},
-		mcp.MethodGetPrompt:             {served: prompts, mirrors: name, params: checkCallParams, lookup: lookupPrompt, run: servePrompt},
+		mcp.MethodGetPrompt:             {served: prompts, mirrors: name, params: checkCallParams, lookup: lookupPrompt, asks: true, run: servePrompt},
 		mcp.MethodListResources:         {served: resources, params: checkCursor, run: serveList(listResources)},
 		mcp.MethodListResourceTemplates: {served: resources, params: checkCursor, run: serveList(listTemplates)},
-		mcp.MethodReadResource:          {served: resources, mirrors: uri, params: checkReadParams, run: serveRead},
+		mcp.MethodReadResource:          {served: resources, mirrors: uri, params: checkReadParams, asks: true, run: serveRead},
 		mcp.MethodComplete: {served: func(c *catalog) bool { return c.capabilities.Completions != nil },
 			params: checkCompleteParams, run: serveComplete},
 		mcp.MethodListen: {served: servesListen, params: checkListenParams, run: serveListen},
@@ -74,6 +76,14 @@ func checkCallParams(q *request) *failure {
 	default:
 		return invalidParams(reasonInvalidParams, "Invalid params: arguments must be an object")
 	}
+	return checkResponses(q)
+}
+
+// checkResponses holds for what may ask (R-12).
+func checkResponses(q *request) *failure {
+	if r := q.msg.params.inputResponses; r != nil && strictjson.Kind(r) != '{' {
+		return invalidParams(reasonInvalidParams, "Invalid params: inputResponses must be an object")
+	}
 	return nil
 }
 
@@ -81,7 +91,8 @@ func checkReadParams(q *request) *failure {
 	if strictjson.Kind(q.msg.params.uri) != '"' {
 		return invalidParams(reasonInvalidParams, "Invalid params: uri must be a string")
 	}
-	return nil
+	q.args = []byte("{}")
+	return checkResponses(q)
 }
 
 func lookupTool(q *request) *failure {

@@ -36,5 +36,14 @@ const (
 	reasonBrokenTool           = "broken_tool"            // the tool's schema, or its output, is wrong; the log has why
 	reasonPanic                = "panic"                  // the handler panicked; the log has the stack
 	reasonResponseTooLarge     = "response_too_large"     // the host cannot deliver so large an answer
+	reasonRequestState         = "requestState"           // the state does not open for this request
+	reasonInvalidAnswer        = "invalid_answer"         // an answer to a question has not its form
+	reasonKeyUnavailable       = "key_unavailable"        // the key service does not answer
+	reasonKeyDenied            = "key_denied"             // the key service refuses; the log has why
+	reasonStoreUnavailable     = "store_unavailable"      // the store does not answer
+	reasonInProgress           = "in_progress"            // the same retry is being served
+	reasonStateTooLarge        = "state_too_large"        // the call keeps more than its state can carry
+	reasonTooManyRounds        = "too_many_rounds"        // the call asked too often
+	reasonMisuse               = "misuse"                 // the handler misuses its call; the log has where
 	reasonInternal             = "internal"               // a fault of the server itself; the log has why
 )

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
 )
@@ -31,6 +32,9 @@ type request struct {
 
 	target any // what lookup found: *tool, *prompt, *resource
 	args   []byte
+
+	principal *thaw.Principal
+	before    *continuation // nil: a first round that brings nothing
 }
 
 // checks are what a request has to pass before anything of it runs, in the order of
@@ -54,13 +58,14 @@ var checks = [...]func(*request) *failure{
 	(*request).lookup,           // 16 tool, prompt, resource
 	(*request).checkMirrored,    // 17 Mcp-Param-* against the tool's annotations
 	(*request).checkRate,        //    the tool's own limit
+	(*request).checkState,       // 19 requestState
 }
 
 // answered is a failure that needs no answer: the request has one already.
 var answered = &failure{}
 
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
-	q := &request{h: h, cat: h.catalog.Load(), w: w, r: r}
+	q := &request{h: h, cat: h.catalog.Load(), w: w, r: r, principal: &anonymous}
 	q.out.init(h, w, r)
 	defer q.out.stop()
 	defer q.contain()

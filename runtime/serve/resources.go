@@ -50,7 +50,11 @@ func serveRead(q *request) {
 			}
 		}
 		b = append(b, ']')
-		b = append(b, r.hints...)
+		if q.msg.params.inputResponses != nil || q.msg.params.requestState != nil {
+			b = append(b, hints(0, false)...) // of a retry nothing may be cached (C-07)
+		} else {
+			b = append(b, r.hints...)
+		}
 		return c.endResult(b, nil)
 	})
 }

@@ -15,9 +15,12 @@ import (
 
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/internal/call"
+	"github.com/thaw-mcp/thaw/internal/journal"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/runtime/host"
+	"github.com/thaw-mcp/thaw/statecodec"
+	"github.com/thaw-mcp/thaw/task"
 )
 
 // running is one run of a handler: the author's view of it (call.Call), and the one place
@@ -32,9 +35,20 @@ type running struct {
 	kind          string // "tool", "prompt", "resource", "completion"
 	name          string
 	ctx           context.Context // the handler's
+	principal     *thaw.Principal
+	method        string
+	args          []byte
+
+	asks     bool // it may suspend
+	run      journal.Run
+	before   *continuation
+	round    int       // from 1
+	revision int       // the one the call began under
+	started  time.Time // in the round that began it; zero in that round
+	claimed  *task.Use // the round that this run took, on a once-only call; mu guards it
 
 	idOnce sync.Once
-	callID string
+	callID statecodec.CallID // through sealedID
 
 	// mu makes the end one event: whoever ends the call first answers, while nobody else
 	// writes, and what comes later is dropped.
@@ -48,8 +62,9 @@ type running struct {
 func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx context.Context, c *running) ([]byte, error)) {
 	c := &running{
 		h: q.h, catalog: q.cat, out: &q.out, requestID: q.msg.id, meta: &q.msg.meta,
-		acceptsStream: q.acceptsStream, kind: kind, name: name,
+		acceptsStream: q.acceptsStream, kind: kind, name: name, principal: q.principal, method: q.msg.method, args: q.args,
 	}
+	c.resume(q)
 	ctx := withTrace(q.r.Context(), &q.msg.meta)
 	if limit := q.h.limits.request; limit > 0 && (timeout == 0 || limit < timeout) {
 		timeout = limit
@@ -73,10 +88,27 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 			c.broke(recover(), debug.Stack())
 		}
 	}()
-	message, err := fn(ctx, c)
-	o := c.outcome(message, err) // an error's own methods run here, so still under the recover
+	o := c.outcome(c.settle(fn(ctx, c))) // an error's own methods run here, so still under the recover
 	returned = true
-	c.end(func() { c.send(o) })
+	c.end(func() {
+		c.record(o)
+		c.send(o)
+	})
+}
+
+// resume takes up what the request brings of the rounds before it.
+func (c *running) resume(q *request) {
+	c.before, c.round = q.before, 1
+	if t, ok := q.target.(*tool); ok {
+		c.revision = t.Revision
+	}
+	if q.before.resumes() {
+		s := &q.before.state
+		c.callID, c.started, c.revision, c.round = s.CallID, s.Started, int(s.Revision), int(s.Round)+1
+	}
+	if c.asks = q.op.asks; c.asks && q.before != nil {
+		c.run.Begin(q.before.journal, q.before.answers)
+	}
 }
 
 // outcome is what a call ends with: a message with its result, a failure, or nothing for a
@@ -106,7 +138,9 @@ func (c *running) overrun() {
 	}()
 	c.end(func() {
 		c.out.announceClose()
-		c.send(c.outcomeOf(errOverrun))
+		o := c.outcomeOf(errOverrun)
+		c.record(o)
+		c.send(o)
 		c.out.flush()
 		host.Answered(c.ctx)
 	})
@@ -125,7 +159,9 @@ func (c *running) broke(value any, stack []byte) {
 		if value == nil {
 			c.out.announceClose()
 		}
-		c.out.fail(c.requestID, internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", c.id()[:8])))
+		o := outcome{failure: internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", c.id()[:8]))}
+		c.record(o)
+		c.send(o)
 		if value == nil {
 			c.out.flush()
 		}
@@ -138,16 +174,16 @@ func (c *running) outcome(message []byte, err error) outcome {
 		return outcome{message: message}
 	}
 	c.mu.Lock()
-	ended := c.ended
+	ended, claimed := c.ended, c.claimed != nil
 	c.mu.Unlock()
 	if ended {
 		return outcome{}
 	}
-	if c.out.left() {
+	if !claimed && c.out.left() { // of a once-only call the answer is kept for whoever asks again
 		c.logError(slog.LevelInfo, "client left", err)
 		return outcome{}
 	}
-	if errors.Is(err, context.Canceled) && context.Cause(c.ctx) == host.ErrStopping {
+	if !claimed && errors.Is(err, context.Canceled) && context.Cause(c.ctx) == host.ErrStopping {
 		c.logError(slog.LevelWarn, "cut off by the stop of the server", err)
 		f := internal(reasonStopping, "The server is stopping: try again")
 		f.status, f.retryAfter = http.StatusServiceUnavailable, time.Second
@@ -341,7 +377,10 @@ func (c *running) Info() any {
 	return thaw.CallInfo{
 		ID:           c.id(),
 		Tool:         c.name,
-		Principal:    thaw.Principal{Scheme: "none"},
+		Principal:    *c.principal,
+		Round:        c.round,
+		Attempt:      1,
+		Revision:     c.revision,
 		ClientName:   client,
 		Capabilities: mcp.ClientCapabilities{Raw: json.RawMessage(c.meta.capabilities)},
 		Meta:         json.RawMessage(c.meta.raw),
@@ -350,14 +389,11 @@ func (c *running) Info() any {
 
 // Logger implements call.Call.
 func (c *running) Logger() *slog.Logger {
-	return slog.New(c.h.logger.Handler().WithAttrs(c.attrs()))
+	return slog.New(replayHandler{c.h.logger.Handler().WithAttrs(c.attrs()), c})
 }
 
-// id names the call in the log. Most calls never need one.
-func (c *running) id() string {
-	c.idOnce.Do(func() { c.callID = newID() })
-	return c.callID
-}
+// id names the call in the log, the same in all its rounds. Most calls never need one.
+func (c *running) id() string { return c.sealedID().LogID() }
 
 // newID is 128 random bits in hex.
 func newID() string {

@@ -24,6 +24,11 @@ func serveTool(q *request) {
 		if len(violations) > 0 {
 			return c.errorResult(violationText(t.Name, violations), reasonInvalidArguments), nil
 		}
+		if replay, refusal := c.claim(t); replay != nil {
+			return nil, replay
+		} else if refusal != nil {
+			return nil, refusal
+		}
 		r, err := t.handler(ctx, args)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,156 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/thaw-mcp/thaw/internal/canon"
+	"github.com/thaw-mcp/thaw/statecodec"
+	"github.com/thaw-mcp/thaw/task"
+)
+
+// Single use: a state says yes to one continuation. The retry that brings it claims
+// its round in the store before the handler runs. The same retry again, after a lost
+// response, gets the response that was recorded; any other is refused.
+
+const (
+	// useKept is how long a claim outlives the last moment at which its state could open.
+	useKept = 5 * time.Minute
+	// recordTimeout bounds recording a response; the client waits for it.
+	recordTimeout = 5 * time.Second
+	// unboundedRun is how long a run without a deadline is taken to last at most.
+	unboundedRun = time.Hour
+)
+
+// claim takes the round that this request continues. A replay is the recorded answer of
+// the one that took it before.
+func (c *running) claim(t *tool) (replay *failure, refusal *failure) {
+	if c.h.store == nil || !c.before.resumes() || t.AllowReplay {
+		return nil, nil
+	}
+	// A key that is out of reach must be found out while the state is still good.
+	if f := (*keeper)(c).Ready(c.ctx); f != nil {
+		return nil, f.(*failure)
+	}
+	s := &c.before.state
+	u := task.Use{
+		Call:     c.sealedID().LogID(),
+		Round:    int(s.Round),
+		Answers:  c.answersDigest(),
+		Deadline: c.h.now().Add(unboundedRun),
+		Expires:  s.Started.Add(statecodec.CallLifetime + useKept),
+	}
+	_, _ = rand.Read(u.Write[:]) // never fails
+	if deadline, ok := c.ctx.Deadline(); ok {
+		u.Deadline = deadline
+	}
+	first, prev, err := c.h.store.Claim(c.ctx, u)
+	if err != nil { // it may have been applied, and claiming again with its write id tells
+		first, prev, err = c.h.store.Claim(c.ctx, u)
+	}
+	switch {
+	case err != nil:
+		c.logError(slog.LevelError, "the store cannot say whether the state was used", err)
+		f := internal(reasonStoreUnavailable, "The call cannot go on now: try again")
+		f.status, f.retryAfter = http.StatusServiceUnavailable, 2*time.Second
+		return nil, f
+	case first:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.ended { // meanwhile, and the answer did not wait for the claim
+			return nil, internal(reasonTimeout, c.name+" timed out")
+		}
+		c.claimed = &u
+		return nil, nil
+	case prev.Round == u.Round && prev.Answers == u.Answers && prev.Done && len(prev.Response) > 0:
+		if f := c.recorded(prev.Response); f != nil {
+			return f, nil
+		}
+	case prev.Round == u.Round && prev.Answers == u.Answers && !prev.Done && c.h.now().Before(prev.Deadline):
+		f := internal(reasonInProgress, "The call is going on: try again for its answer")
+		f.status, f.retryAfter = http.StatusServiceUnavailable, 2*time.Second
+		return nil, f
+	}
+	return nil, c.refuseReplay()
+}
+
+func (c *running) refuseReplay() *failure {
+	c.h.refusals.log(c.h.now(), statecodec.ErrReplayed, func(suppressed int) {
+		c.log(slog.LevelWarn, "request state refused", slog.String("why", statecodec.ErrReplayed.Error()),
+			slog.Int("round", int(c.before.state.Round)), slog.Int("suppressed", suppressed))
+	})
+	return stateFailure(statecodec.ErrReplayed)
+}
+
+// answersDigest is the digest of the answers to the outstanding questions; what else a
+// client sends counts for nothing.
+func (c *running) answersDigest() [32]byte {
+	h := sha256.New()
+	keys := make([]string, 0, len(c.before.journal.Asked))
+	for _, a := range c.before.journal.Asked {
+		keys = append(keys, a.Key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		answer, ok := c.before.answers[key]
+		if !ok {
+			continue
+		}
+		digest, _ := canon.Digest(answer) // it passed the check of the body
+		var n [4]byte
+		binary.BigEndian.PutUint32(n[:], uint32(len(key)))
+		h.Write(n[:])
+		h.Write([]byte(key))
+		h.Write(digest[:])
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// recordPurpose separates recorded responses from everything else sealed with the same key.
+const recordPurpose = "thaw/v1/response"
+
+// record keeps what the call ends with for a retry whose first answer was lost: the HTTP
+// status, and the message from the member after its id on.
+func (c *running) record(o outcome) {
+	if c.claimed == nil {
+		return
+	}
+	status, message := http.StatusOK, o.message
+	if o.failure != nil {
+		status, message = o.failure.httpStatus(), o.failure.appendError(nil, c.requestID)
+	}
+	plain := binary.BigEndian.AppendUint16(nil, uint16(status))
+	if len(message) > 0 {
+		plain = append(plain, message[len(envelopeStart)+len(c.requestID):]...)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), recordTimeout)
+	defer cancel()
+	sealed, err := c.h.codec.SealRecord(ctx, recordPurpose, c.recordBinding(), plain)
+	if err == nil {
+		err = c.h.store.Finish(ctx, *c.claimed, sealed)
+	}
+	if err != nil {
+		c.logError(slog.LevelError, "the answer of a once-only call was not recorded", err)
+	}
+}
+
+func (c *running) recordBinding() []byte {
+	return append(append([]byte(c.sealedID().LogID()), '/'), strconv.Itoa(int(c.before.state.Round))...)
+}
+
+// recorded is the recorded answer, or nil if it does not open.
+func (c *running) recorded(sealed []byte) *failure {
+	plain, err := c.h.codec.OpenRecord(c.ctx, recordPurpose, c.recordBinding(), sealed)
+	if err != nil || len(plain) < 2 {
+		c.log(slog.LevelError, "a recorded answer does not open")
+		return nil
+	}
+	return &failure{status: int(binary.BigEndian.Uint16(plain)), replay: plain[2:]}
+}
