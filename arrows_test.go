@@ -34,6 +34,10 @@ var arrows = []arrow{
 	{"internal/input", []string{"mcp", "internal/schema", "internal/strictjson"}, nil, "what a client can be asked: shapes and schemas, no calls"},
 	{"internal/journal", []string{"internal/call", "internal/strictjson"}, nil, "how a call is run again knows no protocol and no server"},
 	{"internal/canon", []string{"internal/strictjson"}, nil, "a digest of JSON values"},
+	{"internal/awsconfig", nil, []string{"github.com/aws/aws-sdk-go-v2"}, "where AWS clients get their settings, so that one place keeps the SDK's loader out of Lambda builds"},
+	{"statecodec", nil, nil, "what seals states is read with the standard library alone beside it"},
+	{"statecodec/filekey", []string{"statecodec"}, nil, "a key knows its contract alone"},
+	{"statecodec/awskms", []string{"statecodec", "internal/awsconfig"}, []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}, "a key knows its contract alone and adds one SDK"},
 	{"", []string{"mcp", "internal/call", "internal/declared", "internal/input", "internal/schema", "internal/strictjson"}, []string{"github.com/yosida95/uritemplate/v3"},
 		"authors write against a package that knows no cloud and no HTTP"},
 	{"runtime/host", nil, nil, "any http.Handler can be hosted, so a host knows no MCP"},
@@ -50,10 +54,15 @@ var arrows = []arrow{
 	{"task/sqlitestore", []string{"task"}, []string{"modernc.org/sqlite"}, "a store knows its contract alone and adds one library"},
 	{"task/storetest", []string{"task"}, nil, "the contract as tests knows no store"},
 	{"thawtest", []string{"", "mcp", "internal/call", "runtime/host", "runtime/serve", "internal/input", "internal/journal", "internal/strictjson", "statecodec", "task/memstore"}, nil, "it drives tools through the real core"},
-	{"functions", []string{"", "functions/textanalysis"}, nil, "the list of tools"},
-	{"functions/server", []string{"functions", "runtime/serve", "runtime/awskit"}, nil, "a main imports everything"},
+	{"functions", []string{"", "functions/deletefiles", "functions/textanalysis"}, nil, "the list of tools"},
+	{"functions/server", []string{"functions", "functions/deletefiles", "functions/deletefiles/dirfiles", "functions/deletefiles/s3files", "internal/awsconfig",
+		"runtime/serve", "runtime/awskit", "runtime/localkit"}, []string{"github.com/aws/aws-sdk-go-v2/service/s3"}, "a main imports everything"},
+	{"functions/deletefiles", []string{""}, nil, "a folder of tools imports thaw alone of ours, so it never knows where it runs"},
+	{"functions/deletefiles/dirfiles", []string{"functions/deletefiles"}, nil, "a place for files knows its contract alone"},
+	{"functions/deletefiles/s3files", []string{"functions/deletefiles"}, []string{"github.com/aws/aws-sdk-go-v2"}, "a place for files knows its contract alone and adds one SDK"},
+	{"functions/deletefiles/filestest", []string{"functions/deletefiles"}, nil, "the contract as tests knows no place for files"},
 	{"functions/textanalysis", []string{""}, []string{"github.com/jonreiter/govader/data"}, "a folder of tools imports thaw alone of ours, so it never knows where it runs"},
-	{"examples/...", []string{"", "mcp", "runtime/serve", "runtime/awskit"}, nil, "what a user's program would import"},
+	{"examples/...", []string{"", "mcp", "runtime/serve", "runtime/awskit", "runtime/localkit"}, nil, "what a user's program would import"},
 	{"conformance/...", []string{"", "mcp", "runtime/host", "runtime/serve", "runtime/awskit", "runtime/lambdahost", "runtime/localkit", "conformance/fixture", "thawtest"}, []string{"go.yaml.in/yaml/v3", jsonLibrary},
 		"the black box and its driver use what users use"},
 }
@@ -61,8 +70,9 @@ var arrows = []arrow{
 // forTests are written for the tests of others, so they may import testing. That no server
 // links them is kept by the arrows.
 var forTests = []string{
-	"thawtest",       // drives an author's tool
-	"task/storetest", // holds a store to its contract
+	"thawtest",                        // drives an author's tool
+	"task/storetest",                  // holds a store to its contract
+	"functions/deletefiles/filestest", // holds a place for files to its contract
 }
 
 type listed struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 
 	"github.com/thaw-mcp/thaw/internal/call"
 	"github.com/thaw-mcp/thaw/internal/input"
@@ -105,12 +106,23 @@ func Elicit[T any](ctx context.Context, key, message string, form T) (T, error) 
 	if err != nil {
 		return answer, misuse(ctx, key, at, err.Error())
 	}
-	content, err := elicitForm(ctx, key, message, asked, at)
+	q := formQuestion(key, message, asked)
+	q.Fits = func(raw []byte) string {
+		var v T
+		if !strictjson.Is(strictjson.Member(raw, "action"), "accept") {
+			return ""
+		}
+		if err := f.decode(contentOf(raw), &v); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	content, err := elicit(ctx, q, at)
 	if err != nil {
 		return answer, err
 	}
 	if err := f.decode(content, &answer); err != nil {
-		return answer, misuse(ctx, key, at, err.Error())
+		return answer, misuse(ctx, key, at, fmt.Sprintf("the call has an answer recorded that is no %v: %v", reflect.TypeFor[T](), err))
 	}
 	return answer, nil
 }
@@ -157,9 +169,13 @@ func absoluteURL(text string) bool {
 
 // elicitForm asks for a form and returns its content.
 func elicitForm(ctx context.Context, key, message string, form []byte, at call.Site) (json.RawMessage, error) {
+	return elicit(ctx, formQuestion(key, message, form), at)
+}
+
+func formQuestion(key, message string, form []byte) call.Question {
 	params := strictjson.AppendString([]byte(`{"mode":"form","message":`), message)
 	params = append(append(params, `,"requestedSchema":`...), form...)
-	return elicit(ctx, call.Question{Key: key, Method: mcp.MethodElicit, Params: append(params, '}')}, at)
+	return call.Question{Key: key, Method: mcp.MethodElicit, Params: append(params, '}')}
 }
 
 func elicit(ctx context.Context, q call.Question, at call.Site) (json.RawMessage, error) {
@@ -169,15 +185,20 @@ func elicit(ctx context.Context, q call.Question, at call.Site) (json.RawMessage
 	}
 	switch action, _ := strictjson.String(strictjson.Member(answer, "action")); action {
 	case "accept":
-		if content := strictjson.Member(answer, "content"); content != nil {
-			return content, nil
-		}
-		return json.RawMessage("{}"), nil
+		return contentOf(answer), nil
 	case "decline":
 		return nil, ErrDeclined
 	default:
 		return nil, ErrDismissed
 	}
+}
+
+// contentOf is the content of an accepted form; one without fields may leave it out.
+func contentOf(answer []byte) json.RawMessage {
+	if content := strictjson.Member(answer, "content"); content != nil {
+		return content
+	}
+	return json.RawMessage("{}")
 }
 
 func ask(ctx context.Context, q call.Question, at call.Site) ([]byte, error) {

@@ -431,3 +431,35 @@ func TestNoCall(t *testing.T) {
 		}
 	}
 }
+
+// A refusal that the handler hands on is told to the model in plain words, and is no fault.
+func TestRefusalHandedOn(t *testing.T) {
+	tool := asking(func(ctx context.Context) (string, error) {
+		_, err := thaw.Elicit(ctx, "q", "?", plan{})
+		return "", err
+	})
+	for answer, want := range map[thawtest.Action]string{thawtest.Decline: "the user declined", thawtest.Dismiss: "the user dismissed the question"} {
+		if c := thawtest.Start(t, tool, nil, nil).Answer(thawtest.Answers{"q": answer}); !c.IsError() || c.Text() != want {
+			t.Errorf("%q %v", c.Text(), c.Err())
+		}
+	}
+}
+
+// A number that the form's schema admits and its Go type does not hold is asked for again.
+func TestNumberBeyondItsType(t *testing.T) {
+	tool := asking(func(ctx context.Context) (string, error) {
+		v, err := thaw.Elicit(ctx, "q", "?", struct {
+			N int64 `json:"n"`
+		}{})
+		return fmt.Sprint(v.N), err
+	})
+	for _, n := range []string{"1e30", "9223372036854775808"} {
+		c := thawtest.Start(t, tool, nil, nil).Answer(thawtest.Answers{"q": json.RawMessage(`{"action":"accept","content":{"n":` + n + `}}`)})
+		if c.Done() || !strings.Contains(c.Message("q"), "The last answer did not fit: /n") {
+			t.Fatalf("%s: %q %v", n, c.Text(), c.Err())
+		}
+		if c.Answer(thawtest.Answers{"q": 7}); c.Text() != "7" {
+			t.Errorf("%q", c.Text())
+		}
+	}
+}

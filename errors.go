@@ -29,15 +29,17 @@ var (
 	// ErrSuspended says that the client is asked. Return it at once; wrapping is fine. A
 	// handler that swallows it is suspended all the same, and nothing further starts.
 	ErrSuspended = call.ErrSuspended
-	// ErrDeclined says that the user refused what a question asked for.
-	ErrDeclined = errors.New("thaw: the user declined")
-	// ErrDismissed says that the user closed a question without an answer.
-	ErrDismissed = errors.New("thaw: the user dismissed the question")
+	// ErrDeclined says that the user refused what a question asked for. Returned as it is the
+	// model reads that.
+	ErrDeclined error = &toolError{text: "the user declined"}
+	// ErrDismissed says that the user closed a question without an answer. Returned as it is
+	// the model reads that.
+	ErrDismissed error = &toolError{text: "the user dismissed the question"}
 	// ErrNoCall says that a ctx is not one that a handler was given, or that the handler has
 	// returned.
 	ErrNoCall = call.ErrNoCall
 	// ErrUnsupported matches every *UnsupportedError.
-	ErrUnsupported = errors.New("thaw: the client lacks a capability")
+	ErrUnsupported = errors.New("thaw: not supported")
 	// ErrNotFound says that a resource does not exist (F-33).
 	ErrNotFound = errors.New("thaw: not found")
 )

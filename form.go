@@ -1,6 +1,7 @@
 package thaw
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -191,7 +192,7 @@ func (f *form) decode(content []byte, v any) error {
 	}
 	out, violations := f.typ.Validator().Validate(append(known, '}'))
 	if len(violations) > 0 {
-		return fmt.Errorf("the answer fits the form and not its type: %v", violations[0])
+		return errors.New(violations[0].String())
 	}
 	return strictjson.Unmarshal(out, v)
 }

@@ -68,7 +68,9 @@ type Codec struct {
 	rings     []Ring // of those
 	keys      atomic.Pointer[keySet]
 	reloading sync.Mutex
-	reloaded  time.Time
+	reloaded  time.Time // for whatever cause
+
+	reloadedUnknown time.Time // for a key that was not known
 }
 
 // New returns a Codec for keys: the first mints, all open. To rotate from OLD to NEW, list

@@ -63,7 +63,7 @@ func (set *keySet) add(key Key, old *keySet) error {
 
 // mint returns the key that mints.
 func (c *Codec) mint(ctx context.Context) *rootKey {
-	c.reload(ctx, reloadMinting)
+	c.reload(ctx, reloadMinting, &c.reloaded)
 	return c.keys.Load().mint
 }
 
@@ -71,26 +71,27 @@ func (c *Codec) mint(ctx context.Context) *rootKey {
 func (c *Codec) find(ctx context.Context, kid kid) (k *rootKey, mints bool) {
 	set := c.keys.Load()
 	if set.byKID[kid] == nil {
-		c.reload(ctx, reloadUnknown)
+		// A reload of another cause may have been a moment before the key was added.
+		c.reload(ctx, reloadUnknown, &c.reloadedUnknown)
 		set = c.keys.Load()
 	}
 	k = set.byKID[kid]
 	return k, k == set.mint
 }
 
-// reload reads the rings again unless that was done a moment ago. What cannot be read
-// stays as it was.
-func (c *Codec) reload(ctx context.Context, atMostEach time.Duration) {
+// reload reads the rings again unless last, when that was done, is only a moment ago. What
+// cannot be read stays as it was.
+func (c *Codec) reload(ctx context.Context, atMostEach time.Duration, last *time.Time) {
 	if len(c.rings) == 0 {
 		return
 	}
 	c.reloading.Lock()
 	defer c.reloading.Unlock()
 	now := c.now()
-	if since := now.Sub(c.reloaded); 0 <= since && since < atMostEach {
+	if since := now.Sub(*last); 0 <= since && since < atMostEach {
 		return
 	}
-	c.reloaded = now
+	*last, c.reloaded = now, now
 	for _, ring := range c.rings {
 		if err := ring.Reload(ctx); err != nil {
 			c.logger.Warn("state keys not read again", "key", ring.ID(), "err", err)

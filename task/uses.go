@@ -41,7 +41,7 @@ type Used struct {
 // ends at 400 KB.
 const MaxResponse = 350 << 10
 
-// ErrNotClaimed is the error of Finish for a round that is not the claimant's, or no
+// ErrNotClaimed is the error of Finish and Release for a round that is not the claimant's, or no
 // longer: another claim was first, a later round was claimed, or the record is gone.
 var ErrNotClaimed = errors.New("task: the round is not claimed by this write")
 
@@ -70,6 +70,12 @@ type Uses interface {
 	// first response stays as well: finishing again is no error and changes nothing. What
 	// KeptResponse drops leaves the record done without a response.
 	Finish(ctx context.Context, u Use, response []byte) error
+
+	// Release gives back the round that u claimed and that had no effect: the record is then
+	// that of the round before, done and without a response, and the round can be claimed
+	// anew. Call, Round and Write have to be those of the record and the round not finished, or
+	// the error is ErrNotClaimed and the record stays.
+	Release(ctx context.Context, u Use) error
 }
 
 // KeptResponse is what a store keeps of a response: the whole of it, or nil if it is empty
@@ -84,7 +90,7 @@ func KeptResponse(response []byte) []byte {
 // maxCall is far below the 2,048 bytes that a key of DynamoDB may have.
 const maxCall = 256
 
-// Check says what is wrong with u. Every Claim and Finish begins with it. The error names
+// Check says what is wrong with u. Every method of Uses begins with it. The error names
 // the field and what is allowed; ids and digests are not shown.
 func (u Use) Check() error {
 	switch {

@@ -77,12 +77,13 @@ func (d *direct) report() {
 // directKeeper keeps nothing and never waits.
 type directKeeper struct{}
 
-func (directKeeper) Judge(call.Question, []byte) error               { return nil }
-func (directKeeper) Admit(call.Question) error                       { return nil }
-func (directKeeper) Ready(context.Context) error                     { return nil }
-func (directKeeper) Keep(context.Context, *journal.Entry, int) error { return nil }
-func (directKeeper) Wait(context.Context, time.Duration) error       { return nil }
-func (directKeeper) IdempotencyKey(step string) string               { return "thawtest-" + step }
+func (directKeeper) Judge(call.Question, []byte) error          { return nil }
+func (directKeeper) Admit(call.Question) error                  { return nil }
+func (directKeeper) Ready(context.Context) error                { return nil }
+func (directKeeper) Full(*journal.Entry, int) error             { return nil }
+func (directKeeper) Keep(context.Context, *journal.Entry) error { return nil }
+func (directKeeper) Wait(context.Context, time.Duration) error  { return nil }
+func (directKeeper) IdempotencyKey(step string) string          { return "thawtest-" + step }
 func (directKeeper) Recovered(key string, value any, stack []byte) error {
 	return fmt.Errorf("step %q panicked: %v\n%s", key, value, stack)
 }

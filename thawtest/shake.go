@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/thaw-mcp/thaw"
@@ -12,6 +13,7 @@ import (
 
 // probe counts the effects of a call's steps and kills the process after one of them.
 type probe struct {
+	mu     sync.Mutex // steps may run in parallel
 	steps  []string
 	killAt int // after which effect, from 1; 0: never
 	armed  bool
@@ -22,6 +24,8 @@ var errKilled = errors.New("thawtest: the process was killed here")
 
 // Did implements journal.Probe.
 func (p *probe) Did(key string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.steps = append(p.steps, key)
 	if p.killed || p.killAt > 0 && len(p.steps) == p.killAt && p.armed {
 		p.killed = true

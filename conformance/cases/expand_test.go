@@ -14,6 +14,7 @@ import (
 type exchange struct {
 	name string // as the case calls it
 	as   string // who sends it; "": anybody
+	adds int64  // what it adds to the counter when all is right
 
 	// A plain request, which every door can take.
 	method, path string

@@ -34,6 +34,7 @@ var verdicts = func() map[string]verdict {
 	all := map[string]verdict{}
 	for _, table := range []map[string]verdict{
 		lambdaEvents, jsonRPC, protocol, headers, toolSchema, httpEdge, streaming, caching, tracing, runtimeLimits,
+		multiRoundTrips,
 	} {
 		for id, v := range table {
 			if _, twice := all[id]; twice {

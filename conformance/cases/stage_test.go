@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/thaw-mcp/thaw/runtime/host"
 	"github.com/thaw-mcp/thaw/runtime/lambdahost"
 	"github.com/thaw-mcp/thaw/runtime/serve"
+	"github.com/thaw-mcp/thaw/statecodec"
 )
 
 // production is how a case wants its server to differ from the plain fixture.
@@ -57,7 +59,7 @@ func newStage(t *testing.T, p *expansion, how production) *stage {
 		how.server(&server)
 	}
 	handler := func(facts host.Facts) *serve.Handler {
-		o := &serve.Options{Host: facts}
+		o := &serve.Options{Host: facts, StateKeys: []statecodec.Key{stateKey("k1")}}
 		if how.options != nil {
 			how.options(o)
 		}
@@ -128,7 +130,7 @@ func (s *stage) expectAt(t *testing.T, d door, x *exchange, holds check) {
 }
 
 // provoke is play without a judgement of the answer. The server has to go on answering,
-// and to have executed nothing on the way.
+// and to have executed nothing on the way but what x is for.
 func (s *stage) provoke(t *testing.T, d door, x *exchange) *answer {
 	t.Helper()
 	before := s.counter(t, d)
@@ -139,21 +141,21 @@ func (s *stage) provoke(t *testing.T, d door, x *exchange) *answer {
 	if strings.Contains(a.log, secret) {
 		t.Errorf("the log holds a credential:\n%s", a.log)
 	}
-	if after := s.counter(t, d); after != before {
-		t.Errorf("counter_add ran: the counter went from %s to %s", before, after)
+	if after := s.counter(t, d); after != before+x.adds {
+		t.Errorf("the counter went from %d to %d, want %d more", before, after, x.adds)
 	}
 	return a
 }
 
 // counter reads the counter through a door, which shows that the server still serves.
-func (s *stage) counter(t *testing.T, d door) string {
+func (s *stage) counter(t *testing.T, d door) int64 {
 	t.Helper()
 	a := d.send(t, s.call("counter_add", `{"by":0}`, ""))
-	total := at(a.result("structuredContent"), "total")
-	if a.status != 200 || total == nil {
+	total, err := strconv.ParseInt(string(at(a.result("structuredContent"), "total")), 10, 64)
+	if a.status != 200 || err != nil {
 		t.Fatalf("counter_add by 0: %s", a)
 	}
-	return string(total)
+	return total
 }
 
 // call is a tools/call made by a test; meta are further members of _meta, or "".

@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // lambdaEnvironment is what Lambda sets, and nothing of this machine's.
@@ -84,14 +83,14 @@ func TestEndpoints(t *testing.T) {
 	const all, own = "http://127.0.0.1:4566", "http://127.0.0.1:4599"
 	for _, c := range []struct {
 		name, all, kms, ignore string
-		wantKMS, wantS3        string
+		want                   string
 	}{
-		{"none", "", "", "", "", ""},
-		{"one for all", all, "", "", all, all},
-		{"one for KMS", "", own, "", own, ""},
-		{"both", all, own, "", own, all},
-		{"both, ignored", all, own, "true", "", ""},
-		{"both, not ignored", all, own, "False", own, all},
+		{"none", "", "", "", ""},
+		{"one for all", all, "", "", all},
+		{"one for KMS", "", own, "", own},
+		{"both", all, own, "", own},
+		{"both, ignored", all, own, "true", ""},
+		{"both, not ignored", all, own, "False", own},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			lambdaEnvironment(t)
@@ -105,14 +104,22 @@ func TestEndpoints(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := aws.ToString(kms.NewFromConfig(cfg).Options().BaseEndpoint); got != c.wantKMS {
-					t.Errorf("%s: KMS at %q, want %q", name, got, c.wantKMS)
-				}
-				if got := aws.ToString(s3.NewFromConfig(cfg).Options().BaseEndpoint); got != c.wantS3 {
-					t.Errorf("%s: S3 at %q, want %q", name, got, c.wantS3)
+				if got := aws.ToString(kms.NewFromConfig(cfg).Options().BaseEndpoint); got != c.want {
+					t.Errorf("%s: KMS at %q, want %q", name, got, c.want)
 				}
 			}
 		})
+	}
+}
+
+// Each service has a variable of its own, named as the SDK names it.
+func TestEndpointOfAnotherService(t *testing.T) {
+	lambdaEnvironment(t)
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "http://127.0.0.1:8000")
+	for service, want := range map[string]string{"DynamoDB Streams": "http://127.0.0.1:8000", "DynamoDB": ""} {
+		if got, found, err := (environment{}).GetServiceBaseEndpoint(t.Context(), service); got != want || found != (want != "") || err != nil {
+			t.Errorf("%s: %q, %v, %v", service, got, found, err)
+		}
 	}
 }
 

@@ -50,6 +50,9 @@ type Question struct {
 	Key    string
 	Method string
 	Params []byte // a JSON object
+	// Fits says what is wrong with an answer that its form alone does not say, or "". Nil:
+	// nothing.
+	Fits func(answer []byte) string
 }
 
 type key struct{}

@@ -142,9 +142,9 @@ func appendKey(dst []byte, n int, key string) []byte {
 	return append(strictjson.AppendString(dst, key), ':')
 }
 
-// size is about what the entry takes in AppendJSON.
+// size is what the entry takes in AppendJSON.
 func (e *Entry) size() int {
-	n := len(e.Key) + len(e.Data) + len(`"":,`)
+	n := len(strictjson.AppendString(nil, e.Key)) + len(e.Data) + len(`:,`)
 	if e.Kind == Answer {
 		n += base64.RawURLEncoding.EncodedLen(len(e.Digest)) + len(`["",]`)
 	}

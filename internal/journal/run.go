@@ -12,8 +12,8 @@ import (
 
 // Keeper is what a run needs of whoever runs it: a plain call keeps its journal in
 // memory until it is sealed, a task commits each entry to a store. Its methods may be
-// called from several goroutines, never while the run's lock is held but for Judge and
-// Admit.
+// called from several goroutines; Judge, Admit and Full are called under the run's lock and
+// must not come back to the run.
 type Keeper interface {
 	// Judge reports what is wrong with an answer to q: nil, a *Violation that the user can
 	// mend, or an error that ends the run.
@@ -23,8 +23,11 @@ type Keeper interface {
 	// Ready makes sure that what a step does can be kept; an error ends the run before the
 	// step begins.
 	Ready(ctx context.Context) error
-	// Keep keeps e, whose journal then has about size bytes; an error ends the run.
-	Keep(ctx context.Context, e *Entry, size int) error
+	// Full reports whether a journal of size bytes, with e in it, is too large to be kept; the
+	// error ends the run.
+	Full(e *Entry, size int) error
+	// Keep keeps e; an error ends the run.
+	Keep(ctx context.Context, e *Entry) error
 	// Wait waits before a step is tried again; an error is why it cannot.
 	Wait(ctx context.Context, d time.Duration) error
 	// Recovered turns a step's panic into the error that ends the run.
@@ -61,7 +64,7 @@ type Run struct {
 	used    map[string]call.Site // keys of this run
 	unread  int                  // what the run before recorded and asked, and this one has not come by
 	fresh   bool                 // this run has come further than the one before
-	size    int                  // of the journal, about
+	size    int                  // of the entries in JSON
 
 	answers map[string][]byte // what this request brought
 	first   bool              // nothing was asked before: answers count for any question
@@ -70,6 +73,7 @@ type Run struct {
 	questions []Question
 	ready     bool
 	ended     error // what ends the run whatever the handler returns
+	effects   int   // steps whose functions have begun
 	closed    bool
 	inFlight  int
 	idle      chan struct{} // closed when inFlight is 0 after the run was closed
@@ -179,6 +183,11 @@ func (r *Run) AskWith(k Keeper, q call.Question, at call.Site) ([]byte, error) {
 	note := ""
 	if answer, ok := r.answers[q.Key]; ok && (r.first || r.asked[q.Key] == digest) {
 		err := k.Judge(q, answer)
+		if err == nil && q.Fits != nil {
+			if wrong := q.Fits(answer); wrong != "" {
+				err = &Violation{wrong}
+			}
+		}
 		var violation *Violation
 		switch {
 		case err == nil:
@@ -229,16 +238,20 @@ func (r *Run) RecordWith(ctx context.Context, k Keeper, key string, at call.Site
 		}
 	}
 	r.fresh = true
-	data := value()
-	e := Entry{Key: key, Kind: Value, Data: data}
-	size := r.size + e.size()
 	r.mu.Unlock()
-	r.keep(ctx, k, e, size)
+	data := value()
+	_ = r.keep(ctx, k, Entry{Key: key, Kind: Value, Data: data}) // the run has ended with it
 	return data
 }
 
-func (r *Run) keep(ctx context.Context, k Keeper, e Entry, size int) error {
-	err := k.Keep(ctx, &e, size)
+// keep records e, durably where there is a place for it.
+func (r *Run) keep(ctx context.Context, k Keeper, e Entry) error {
+	r.mu.Lock()
+	err := k.Full(&e, r.size+e.size())
+	r.mu.Unlock()
+	if err == nil {
+		err = k.Keep(ctx, &e)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -247,6 +260,32 @@ func (r *Run) keep(ctx context.Context, k Keeper, e Entry, size int) error {
 	}
 	r.record(e)
 	return nil
+}
+
+// overfull is the error of a journal that answers have filled already: nothing that has an
+// effect may start on it, since nothing after that could be kept.
+func (r *Run) overfull(k Keeper) error {
+	if len(r.journal.Entries) == 0 {
+		return nil
+	}
+	largest := &r.journal.Entries[0]
+	for i := range r.journal.Entries {
+		if e := &r.journal.Entries[i]; len(e.Data) > len(largest.Data) {
+			largest = e
+		}
+	}
+	err := k.Full(largest, r.size)
+	if err != nil {
+		r.end(err)
+	}
+	return err
+}
+
+// Effects reports whether a step's function has begun in this run.
+func (r *Run) Effects() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.effects > 0
 }
 
 // Close ends the run: the handler has returned. Where the client is asked, what the

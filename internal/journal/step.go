@@ -28,6 +28,8 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 			err = &suspended{r.questions[0].Key}
 		case r.ended != nil:
 			err = r.ended
+		default:
+			err = r.overfull(k)
 		}
 	}
 	if err != nil {
@@ -43,6 +45,9 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 			return call.Outcome{}, err
 		}
 	}
+	r.mu.Lock()
+	r.effects++
+	r.mu.Unlock()
 	out, err := r.try(ctx, k, outer, key, fn)
 	if err != nil {
 		return call.Outcome{}, err
@@ -57,10 +62,7 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 	if out.Failed {
 		e.Kind = Failure
 	}
-	r.mu.Lock()
-	size := r.size + e.size()
-	r.mu.Unlock()
-	if err := r.keep(ctx, k, e, size); err != nil {
+	if err := r.keep(ctx, k, e); err != nil {
 		return call.Outcome{}, err
 	}
 	return out, nil

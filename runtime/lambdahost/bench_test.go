@@ -46,6 +46,10 @@ func BenchmarkInvoke(b *testing.B) {
 	for name, event := range map[string]map[string]any{
 		"v1": overlay(shellV1(), map[string]any{"headers": headers, "multiValueHeaders": lists, "body": benchBody}),
 		"v2": overlay(shellV2(), map[string]any{"headers": headers, "body": benchBody}),
+		"v2 jwt": overlay(shellV2(), map[string]any{"headers": headers, "body": benchBody, "requestContext": map[string]any{
+			"apiId": "api123", "authorizer": map[string]any{"jwt": map[string]any{"claims": map[string]any{
+				"iss": "https://idp.example.com", "sub": "auth0|6650f2c1e4b0a1", "aud": "[https://mcp.example.com/mcp]", "exp": "1796043600", "scope": "files:read",
+			}, "scopes": nil}}}}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			payload := encodeEvent(b, event)

@@ -173,12 +173,23 @@ func (r *reader) context(c *requestContext) {
 			}
 		case "identity":
 			for name := range r.members(name) {
-				if name == "sourceIp" {
+				switch name {
+				case "sourceIp":
 					c.sourceIP = r.str(name)
-				} else {
+				case "accountId":
+					c.signer.Account = r.str(name)
+				case "caller":
+					c.signer.Caller = r.str(name)
+				case "cognitoIdentityId":
+					c.signer.Pooled = r.str(name) != ""
+				default:
 					r.skip()
 				}
 			}
+		case "apiId":
+			c.apiID = r.str(name)
+		case "authorizer":
+			r.authorizer(&c.authorizer)
 		default:
 			r.skip()
 		}

@@ -16,8 +16,12 @@
 // ContentLength and RemoteAddr set. RemoteAddr is the address that the front door
 // saw, with port 0; it is empty behind a load balancer, whose event has no address
 // but the one in X-Forwarded-For, which a caller can influence. A non-nil TLS says
-// only that the caller's connection to the front door was encrypted. Nothing about
-// the caller's identity is taken from a header.
+// only that the caller's connection to the front door was encrypted.
+//
+// What the front door has verified of the caller (a JWT, Lambda or IAM authorizer)
+// is in the request's context, see host.IdentityFrom. It comes from the event's
+// request context, for each kind of door from where that door puts it, and never
+// from a header. A load balancer says it in headers only, so behind one there is none.
 //
 // A named stage of an HTTP API is cut from the front of the path. Other prefixes,
 // such as the base path of a custom domain, are the handler's business.

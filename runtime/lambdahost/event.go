@@ -3,6 +3,8 @@ package lambdahost
 import (
 	"fmt"
 	"strings"
+
+	"github.com/thaw-mcp/thaw/runtime/host"
 )
 
 // door is the kind of front door an event came through. It decides how the event
@@ -61,6 +63,9 @@ type requestContext struct {
 	stage      string
 	domain     string
 	sourceIP   string
+	apiID      string
+	authorizer authorizer
+	signer     host.IAMCaller // payload 1.0
 }
 
 // door tells the kind of the event by what it carries. Events that merely resemble

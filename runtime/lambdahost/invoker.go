@@ -51,7 +51,11 @@ func (i *Invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	ctx, grace, cancel := withReserve(ctx)
 	defer cancel()
-	r, bad := e.request(d.withLimit(ctx), d)
+	ctx = d.withLimit(ctx)
+	if id := e.identity(d); id != (host.Identity{}) {
+		ctx = host.WithIdentity(ctx, id)
+	}
+	r, bad := e.request(ctx, d)
 	isHead := e.method(d) == http.MethodHead
 	if bad != nil {
 		i.logger().WarnContext(ctx, "lambda: request refused", "reason", bad.reason)

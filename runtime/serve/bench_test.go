@@ -3,12 +3,16 @@ package serve
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"testing"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/statecodec"
 )
 
 type searchIn struct {
@@ -95,4 +99,47 @@ func BenchmarkCatalogue(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "us/tool")
 		})
 	}
+}
+
+// BenchmarkRounds is a call that asks once, both rounds of it on instances chosen at random:
+// key-service calls per thousand calls are what a fleet of that size costs in its first
+// thousand.
+func BenchmarkRounds(b *testing.B) {
+	for _, instances := range []int{1, 100} {
+		b.Run(fmt.Sprintf("instances=%d", instances), func(b *testing.B) {
+			fleetKeys := make([]*testKey, instances)
+			fleet := make([]*Handler, instances)
+			var done []string
+			for i := range fleet {
+				fleetKeys[i] = &testKey{secret: "k"}
+				h, err := New(named(transferServer(&done, &thaw.ToolOptions{AllowReplay: true})),
+					&Options{StateKeys: []statecodec.Key{fleetKeys[i]}, Logger: slog.New(slog.DiscardHandler)})
+				if err != nil {
+					b.Fatal(err)
+				}
+				fleet[i] = h
+			}
+			random := rand.New(rand.NewPCG(1, 2))
+			first := transferCall(`{"to":"A","amount":10}`)
+			calls, counted := 0, 0.0
+			b.ReportAllocs()
+			for b.Loop() {
+				state := stateOf(b, do(b, fleet[random.IntN(instances)], first.request(b)))
+				do(b, fleet[random.IntN(instances)], retry(first, state, yes).request(b))
+				if calls++; calls == 1000 {
+					for _, k := range fleetKeys {
+						counted += float64(k.calls)
+					}
+				}
+			}
+			if calls >= 1000 {
+				b.ReportMetric(counted, "keycalls/1000")
+			}
+		})
+	}
+}
+
+func named(s thaw.Server) thaw.Server {
+	s.Name, s.Version = "bench", "1"
+	return s
 }

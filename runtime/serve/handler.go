@@ -133,7 +133,7 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	}
 	h.store = o.Store
 	if len(o.StateKeys) > 0 {
-		codec, err := statecodec.New(o.StateKeys, &statecodec.Options{Now: h.now, TTL: o.StateTTL})
+		codec, err := statecodec.New(o.StateKeys, &statecodec.Options{Now: h.now, TTL: o.StateTTL, Logger: h.logger})
 		if err != nil {
 			return nil, err
 		}

@@ -159,6 +159,9 @@ func (p *program) serve(ctx context.Context) error {
 	if !r.handler.local {
 		r.options.Logger.Warn("THAW_AUTH=none: whoever reaches this server may call every tool")
 	}
+	if r.handler.codec == nil && !r.handler.local {
+		r.options.Logger.Warn("THAW_STATE_KEY=none: a call that asks its user fails")
+	}
 	if r.handler.codec != nil && r.handler.store == nil {
 		r.options.Logger.Warn("THAW_STORE=none: an answer to a question can be used again until its state expires")
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw/internal/canon"
+	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/statecodec"
 	"github.com/thaw-mcp/thaw/task"
 )
@@ -116,12 +117,39 @@ func (c *running) answersDigest() [32]byte {
 // recordPurpose separates recorded responses from everything else sealed with the same key.
 const recordPurpose = "thaw/v1/response"
 
-// record keeps what the call ends with for a retry whose first answer was lost: the HTTP
-// status, and the message from the member after its id on.
-func (c *running) record(o outcome) {
+// settleClaim records how a claimed round ended, or gives it back if it ended in what the
+// client can mend before it tries again, and had no effect.
+func (c *running) settleClaim(o outcome) {
 	if c.claimed == nil {
 		return
 	}
+	if o.mendable() && !c.run.Effects() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), recordTimeout)
+		defer cancel()
+		if err := c.h.store.Release(ctx, *c.claimed); err != nil {
+			c.logError(slog.LevelError, "the round of a once-only call was not given back", err)
+		}
+		return
+	}
+	c.record(o)
+}
+
+// mendable reports whether the same retry may fare better: the client declared too little,
+// or has to log in with more scopes, or has left, or the server stops.
+func (o outcome) mendable() bool {
+	if o.failure == nil {
+		return o.message == nil
+	}
+	switch o.failure.httpStatus() {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable:
+		return true
+	}
+	return o.failure.code == mcp.CodeMissingCapability
+}
+
+// record keeps what the call ends with for a retry whose first answer was lost: the HTTP
+// status, and the message from the member after its id on.
+func (c *running) record(o outcome) {
 	status, message := http.StatusOK, o.message
 	if o.failure != nil {
 		status, message = o.failure.httpStatus(), o.failure.appendError(nil, c.requestID)

@@ -275,3 +275,41 @@ func (s *spyStore) Finish(ctx context.Context, u task.Use, response []byte) erro
 	s.finish(response)
 	return s.Store.Finish(ctx, u, response)
 }
+
+// A round that ends in what the client can mend, and had no effect, is given back: the same
+// retry then fares by its own capabilities (B-37).
+func TestOnceGivesBack(t *testing.T) {
+	for _, effect := range []bool{false, true} {
+		runs := 0
+		tool := tool1(func(ctx context.Context) (any, error) {
+			if _, err := thaw.Confirm(ctx, "approve", "?"); err != nil {
+				return nil, err
+			}
+			if effect {
+				if err := thaw.Do(ctx, "effect", func(context.Context) error { runs++; return nil }); err != nil {
+					return nil, err
+				}
+			}
+			_, err := thaw.Confirm(ctx, "second", "?")
+			return "end", err
+		}, nil)
+		h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{tool}}, Options{StateKeys: keys(&testKey{secret: "k"}), Store: memstore.New(nil), Host: resident})
+		p := asks(callT())
+		state := stateOf(t, do(t, h, p.request(t)))
+		cannot := retry(callT(), state, yes)
+		if a := do(t, h, cannot.request(t)); a.code() != mcp.CodeMissingCapability || a.status != 400 {
+			t.Fatalf("%d %s", a.status, a.raw)
+		}
+		a := do(t, h, retry(p, state, yes).request(t))
+		if effect {
+			// What a step did is not done again: the answer is the recorded one.
+			if a.code() != mcp.CodeMissingCapability || runs != 1 {
+				t.Errorf("%s after %d runs", a.raw, runs)
+			}
+			continue
+		}
+		if second := stateOf(t, a); !strings.Contains(do(t, h, retry(p, second, `{"second":{"action":"accept"}}`).request(t)).raw, "end") {
+			t.Error("the call does not go on")
+		}
+	}
+}

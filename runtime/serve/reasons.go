@@ -38,6 +38,7 @@ const (
 	reasonResponseTooLarge     = "response_too_large"     // the host cannot deliver so large an answer
 	reasonRequestState         = "requestState"           // the state does not open for this request
 	reasonInvalidAnswer        = "invalid_answer"         // an answer to a question has not its form
+	reasonCannotAsk            = "cannot_ask"             // the server has no key to seal a state with; the log says so
 	reasonKeyUnavailable       = "key_unavailable"        // the key service does not answer
 	reasonKeyDenied            = "key_denied"             // the key service refuses; the log has why
 	reasonStoreUnavailable     = "store_unavailable"      // the store does not answer

@@ -91,7 +91,7 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 	o := c.outcome(c.settle(fn(ctx, c))) // an error's own methods run here, so still under the recover
 	returned = true
 	c.end(func() {
-		c.record(o)
+		c.settleClaim(o)
 		c.send(o)
 	})
 }
@@ -139,7 +139,7 @@ func (c *running) overrun() {
 	c.end(func() {
 		c.out.announceClose()
 		o := c.outcomeOf(errOverrun)
-		c.record(o)
+		c.settleClaim(o)
 		c.send(o)
 		c.out.flush()
 		host.Answered(c.ctx)
@@ -160,7 +160,7 @@ func (c *running) broke(value any, stack []byte) {
 			c.out.announceClose()
 		}
 		o := outcome{failure: internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", c.id()[:8]))}
-		c.record(o)
+		c.settleClaim(o)
 		c.send(o)
 		if value == nil {
 			c.out.flush()
@@ -174,12 +174,12 @@ func (c *running) outcome(message []byte, err error) outcome {
 		return outcome{message: message}
 	}
 	c.mu.Lock()
-	ended, claimed := c.ended, c.claimed != nil
+	ended, claimed := c.ended, c.claimed != nil && c.run.Effects()
 	c.mu.Unlock()
 	if ended {
 		return outcome{}
 	}
-	if !claimed && c.out.left() { // of a once-only call the answer is kept for whoever asks again
+	if !claimed && c.out.left() { // of a once-only call that did something the answer is kept for whoever asks again
 		c.logError(slog.LevelInfo, "client left", err)
 		return outcome{}
 	}
@@ -236,6 +236,10 @@ func (c *running) failure(err error) *failure {
 	}
 	if f := unsupported(err); f != nil {
 		return f
+	}
+	if errors.Is(err, errNoStateKey) {
+		c.logError(slog.LevelError, c.kind+" cannot ask", err)
+		return internal(reasonCannotAsk, c.masked("cannot ask its user here", err))
 	}
 	if errors.Is(err, thaw.ErrNotFound) && c.kind == "resource" {
 		return notFound(c.name)

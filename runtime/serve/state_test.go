@@ -182,12 +182,7 @@ func TestAskingMethods(t *testing.T) {
 				t.Error("the state is the same")
 			}
 			// Answers on a first call count for its first questions.
-			early := tt.first
-			early.params = map[string]any{"inputResponses": json.RawMessage(tt.responses)}
-			for k, v := range tt.first.params {
-				early.params[k] = v
-			}
-			if c := do(t, h, early.request(t)); c.result(t)["resultType"] != "complete" {
+			if c := do(t, h, early(tt.first, tt.responses).request(t)); c.result(t)["resultType"] != "complete" {
 				t.Errorf("%s", c.raw)
 			}
 		})
@@ -379,7 +374,7 @@ func errorsIgnored(error) error { return nil }
 func TestAskingWithoutKey(t *testing.T) {
 	h, log := newHandler(t, transferServer(new([]string), nil), Options{Host: offLoopback})
 	a := do(t, h, transferCall(`{"to":"A"}`).request(t))
-	if a.code() != mcp.CodeInternalError || !strings.Contains(log.String(), "THAW_STATE_KEY") || strings.Contains(a.raw, "THAW_STATE_KEY") {
+	if a.code() != mcp.CodeInternalError || a.reason() != "cannot_ask" || !strings.Contains(log.String(), "THAW_STATE_KEY") || strings.Contains(a.raw, "THAW_STATE_KEY") {
 		t.Errorf("%s\n%s", a.raw, log)
 	}
 }
@@ -400,4 +395,74 @@ func TestCompletionCannotAsk(t *testing.T) {
 	if a.code() != mcp.CodeInternalError || strings.Contains(a.raw, "input_required") {
 		t.Errorf("%s", a.raw)
 	}
+}
+
+// What an answer or a result adds to the journal is judged before anything starts that could
+// not be kept any more (B-39).
+func TestFullJournal(t *testing.T) {
+	runs := 0
+	tool := thaw.NewTool("t", "", func(ctx context.Context, in struct {
+		Bytes int `json:"bytes"`
+	}) (string, error) {
+		if in.Bytes > 0 {
+			if _, err := thaw.Step(ctx, "keep", func(context.Context) (string, error) { return strings.Repeat("k", in.Bytes), nil }); err != nil {
+				return "", err
+			}
+			if err := thaw.Do(ctx, "after", func(context.Context) error { runs++; return nil }); err != nil {
+				return "", err
+			}
+		}
+		if _, err := thaw.Confirm(ctx, "approve", "?"); err != nil {
+			return "", err
+		}
+		return "end", errorsIgnored(thaw.Do(ctx, "effect", func(context.Context) error { runs++; return nil }))
+	}, nil)
+	h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{tool}}, Options{StateKeys: keys(&testKey{secret: "k"}), Host: resident})
+	call := func(n int) post {
+		p := asks(callT())
+		p.params["arguments"] = map[string]int{"bytes": n}
+		return p
+	}
+	large := `{"approve":{"action":"accept","content":{"x":"` + strings.Repeat("j", 24400) + `"}}}`
+	state := stateOf(t, do(t, h, call(0).request(t)))
+	for name, p := range map[string]post{"on a retry": retry(call(0), state, large), "on a first call": early(call(0), large)} {
+		a := do(t, h, p.request(t))
+		if a.reason() != "state_too_large" || !strings.Contains(a.raw, `answer to \"approve\"`) || runs != 0 {
+			t.Errorf("%s: %s after %d steps", name, a.raw, runs)
+		}
+	}
+	if a := do(t, h, retry(call(0), state, yes).request(t)); !strings.Contains(a.raw, "end") || runs != 1 {
+		t.Errorf("%s after %d steps", a.raw, runs)
+	}
+	// Near the limit a call either goes on or has not begun what it cannot keep.
+	fits, refused := 0, 0
+	for n := maxKept - 60; n < maxKept+60; n++ {
+		runs = 0
+		a := do(t, h, call(n).request(t))
+		switch {
+		case a.code() == 0:
+			fits++
+			stateOf(t, a)
+		case a.reason() == "state_too_large":
+			refused++
+			if strings.Contains(a.raw, `step \"keep\"`) != (runs == 0) {
+				t.Errorf("%d bytes: %s after %d steps", n, a.raw, runs)
+			}
+		default:
+			t.Errorf("%d bytes: %s", n, a.raw)
+		}
+	}
+	if fits == 0 || refused == 0 {
+		t.Errorf("%d fit, %d did not", fits, refused)
+	}
+}
+
+// early is p with answers that nobody asked for yet.
+func early(p post, responses string) post {
+	params := map[string]any{"inputResponses": json.RawMessage(responses)}
+	for k, v := range p.params {
+		params[k] = v
+	}
+	p.params = params
+	return p
 }

@@ -71,16 +71,20 @@ func (k *keeper) Admit(q call.Question) error {
 		return fmt.Errorf("%w: a completion cannot ask its user", thaw.ErrUnsupported)
 	}
 	if k.h.codec == nil {
-		return fmt.Errorf("%w: this deployment cannot ask, it has no THAW_STATE_KEY to seal a state with", thaw.ErrUnsupported)
+		return errNoStateKey
 	}
 	if lacks := input.Lacks(q.Method, q.Params, k.meta.capabilities); lacks != nil {
 		return &thaw.UnsupportedError{Needs: mcp.ClientCapabilities{Raw: lacks}}
 	}
 	if k.round > statecodec.MaxRounds {
+		(*running)(k).log(slog.LevelWarn, "the call asks too often", slog.Int("rounds", k.round), slog.String("key", q.Key))
 		return internal(reasonTooManyRounds, fmt.Sprintf("%s asked in %d rounds, which is the most there are", k.name, statecodec.MaxRounds))
 	}
 	return nil
 }
+
+// errNoStateKey is a lack of the deployment, so an ErrUnsupported without needs.
+var errNoStateKey = fmt.Errorf("%w: this deployment cannot ask, it has no THAW_STATE_KEY to seal a state with", thaw.ErrUnsupported)
 
 // Ready implements journal.Keeper: what a step does must not be lost because the key that
 // seals it turns out to be out of reach.
@@ -95,17 +99,31 @@ func (k *keeper) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Keep implements journal.Keeper. A server that cannot ask has no use for the journal, so
+// journalReserve is left free for what is around the entries: questions that are still to
+// be asked, and the names of the parts.
+const journalReserve = 512
+
+// maxKept is what the answers and results of a call may take together.
+const maxKept = statecodec.MaxJournal - journalReserve
+
+// Full implements journal.Keeper. A server that cannot ask has no use for the journal, so
 // only one that can has a limit for it.
-func (k *keeper) Keep(_ context.Context, e *journal.Entry, size int) error {
-	if k.h.codec == nil || size <= statecodec.MaxJournal {
+func (k *keeper) Full(e *journal.Entry, size int) error {
+	if k.h.codec == nil || size <= maxKept {
 		return nil
 	}
+	what := "result of step"
+	if e.Kind == journal.Answer {
+		what = "answer to"
+	}
 	(*running)(k).log(slog.LevelError, "the call keeps too much", slog.String("key", e.Key), slog.Int("bytes", len(e.Data)),
-		slog.Int("kept", size), slog.Int("allowed", statecodec.MaxJournal))
-	return internal(reasonStateTooLarge, fmt.Sprintf("%s: the result of step %s has %d bytes; with what the call keeps already that is %d, allowed are %d",
-		k.name, quoted([]byte(e.Key)), len(e.Data), size, statecodec.MaxJournal))
+		slog.Int("kept", size), slog.Int("allowed", maxKept))
+	return internal(reasonStateTooLarge, fmt.Sprintf("%s: the %s %s has %d bytes; with all that the call keeps that is %d, allowed are %d",
+		k.name, what, quoted([]byte(e.Key)), len(e.Data), size, maxKept))
 }
+
+// Keep implements journal.Keeper: what a plain call keeps is sealed when it asks.
+func (k *keeper) Keep(context.Context, *journal.Entry) error { return nil }
 
 // Wait implements journal.Keeper.
 func (k *keeper) Wait(ctx context.Context, d time.Duration) error {

@@ -73,6 +73,24 @@ func (s *Store) Finish(ctx context.Context, u task.Use, response []byte) error {
 	return nil
 }
 
+// Release implements task.Uses.
+func (s *Store) Release(ctx context.Context, u task.Use) error {
+	if err := u.Check(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.uses[u.Call]
+	if r == nil || r.Round != u.Round || r.Write != u.Write || r.done {
+		return task.ErrNotClaimed
+	}
+	r.Round, r.Write, r.Answers, r.done = u.Round-1, [16]byte{}, [32]byte{}, true
+	return nil
+}
+
 // removedPerClaim is more than the one record that a claim adds, so that a backlog of
 // expired ones shrinks, and so few that no claim waits for it.
 const removedPerClaim = 2

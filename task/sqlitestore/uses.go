@@ -25,6 +25,9 @@ const (
 
 	finish = `UPDATE uses SET done = TRUE, response = ? WHERE call = ? AND round = ? AND write = ? AND NOT done`
 
+	release = `UPDATE uses SET round = round - 1, write = zeroblob(16), answers = zeroblob(32), done = TRUE, response = NULL
+		WHERE call = ? AND round = ? AND write = ? AND NOT done`
+
 	findClaim = `SELECT 1 FROM uses WHERE call = ? AND round = ? AND write = ?`
 )
 
@@ -104,6 +107,25 @@ func finishClaim(ctx context.Context, db *sql.DB, u task.Use, response []byte) e
 		return task.ErrNotClaimed
 	}
 	return err
+}
+
+// Release implements task.Uses.
+func (s *Store) Release(ctx context.Context, u task.Use) error {
+	if err := u.Check(); err != nil {
+		return err
+	}
+	db, err := s.open(ctx)
+	if err != nil {
+		return failed(ctx, "release", err)
+	}
+	released, err := changed(db.ExecContext(ctx, release, u.Call, u.Round, u.Write[:]))
+	switch {
+	case err != nil:
+		return failed(ctx, "release", err)
+	case !released:
+		return task.ErrNotClaimed
+	}
+	return nil
 }
 
 func changed(r sql.Result, err error) (bool, error) {

@@ -34,6 +34,11 @@ func (f *Faulty) Finish(ctx context.Context, u task.Use, response []byte) error 
 	return f.call("Finish", func() error { return f.Store.Finish(ctx, u, response) })
 }
 
+// Release implements task.Uses.
+func (f *Faulty) Release(ctx context.Context, u task.Use) error {
+	return f.call("Release", func() error { return f.Store.Release(ctx, u) })
+}
+
 func (f *Faulty) call(method string, call func() error) error {
 	before, after := f.Fault(method)
 	if before != nil {

@@ -36,6 +36,8 @@ func Uses(t *testing.T, backend Backend) {
 		{"the first response stays", finishTwice},
 		{"only the claimant finishes", finishByOthers},
 		{"a later round is not finished by the earlier one", finishLate},
+		{"a released round is claimed anew", released},
+		{"only the claimant of an open round releases", releasedByOthers},
 		{"responses come back exactly", responses},
 		{"responses are copied", copies},
 		{"times are kept to the millisecond", times},
