@@ -1,20 +1,89 @@
 // Package task holds the contract of the store in which the instances of a server keep
-// what none of them may keep alone. Implementations lie below it: memstore, sqlitestore.
+// what none of them may keep alone, and the engine that runs durable work over it.
+// Implementations of the store lie below it: memstore, sqlitestore; dynamostore stands at the
+// top of the module.
 package task
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
 
-// Store keeps records of calls. It knows nothing of MCP, of callers or of sealed states.
-// Safe for concurrent use. A Store that holds files or connections is an io.Closer too.
+// Store keeps task records and knows nothing of MCP, owners or states. A record is one Head
+// and immutable Parts; swapping the Head is the commit. Safe for concurrent use. Constructors
+// do no I/O. A Store that holds files or connections is an io.Closer too; one that can list
+// what is due is a Sweeper.
+//
+// Per task, Create, Head and Commit are linearizable across processes, and nil means
+// durable. Times are kept to the millisecond, rounded down, and come back in UTC. Slices are
+// copied. What a lost swap has stored of parts stays unseen and goes when the record does.
+//
+// Nothing was written if the error is ErrNotFound, ErrExists, *Conflict or ErrTooLarge, or that
+// of a context that had ended before. Any other error means that the write may or may not have
+// been applied: read before deciding.
 type Store interface {
 	Uses
+
+	// Create stores parts, then h as version 1, if no head has h.ID; else ErrExists. Repeating
+	// its own applied write is success: the head that is there is equal to h.
+	Create(ctx context.Context, h Head, parts ...Part) error
+
+	// Head reads strongly. It returns expired heads too, the engine judges, but never one that
+	// the backend has removed; then, and for an id that never was, ErrNotFound.
+	Head(ctx context.Context, id string) (Head, error)
+
+	// Commit stores parts, then puts next in place of the head if and only if that has
+	// version next.Version-1 and expires after now. It never creates a head: if there is none
+	// that expires after now, ErrNotFound. A lost swap is *Conflict with what is there, only if
+	// another write won; repeating its own applied write is success. What the backend keeps
+	// beside the fields of Head survives.
+	Commit(ctx context.Context, now time.Time, next Head, parts ...Part) error
+
+	// Parts reads strongly the parts of one kind. Of entries it returns those with from <= Seq < to,
+	// in order of Seq, each in the version that was stored last; of questions and outcomes
+	// those of epoch from, and of questions and answers the one called name, or all in order
+	// of name if it is "". A part that a committed head refers to is whole, or the error is
+	// ErrCorrupt.
+	Parts(ctx context.Context, id string, k Kind, name string, from, to uint32) ([]Part, error)
+}
+
+// Sweeper lists what should be looked at. A Store is one wherever a host has no process that
+// stays; it may lag, so whoever acts on it reads the head before.
+type Sweeper interface {
+	// Due returns ids of tasks of a shard, 0 to Shards-1, whose Wake is not after before, the
+	// earliest first, at most limit.
+	Due(ctx context.Context, before time.Time, shard, limit int) ([]string, error)
+}
+
+// Shards is over how many parts the index of due tasks is spread.
+const Shards = 16
+
+var (
+	// ErrNotFound says that there is no such task.
+	ErrNotFound = errors.New("task: not found")
+	// ErrExists says that another task has this id.
+	ErrExists = errors.New("task: exists already")
+	// ErrTooLarge says that a part, or the head, is more than the backend takes at all.
+	ErrTooLarge = errors.New("task: too large")
+	// ErrCorrupt says that a record lacks a part that its head refers to.
+	ErrCorrupt = errors.New("task: corrupt record")
+)
+
+// Conflict says that another write of the head came first.
+type Conflict struct{ Now Head }
+
+func (c *Conflict) Error() string {
+	return fmt.Sprintf("task: conflict: the head is at version %d", c.Now.Version)
 }
 
 // StoreScheme is a kind of Store that a setting can name, as NAME or NAME:REST.
 type StoreScheme struct {
-	// Name is what stands before the colon; Usage says in one line what may follow it and
-	// what the store is for.
-	Name, Usage string
+	// Name is what stands before the colon.
+	Name string
+	// Usage is one line for messages: how the setting is written, and what the store is for.
+	Usage string
 	// Open makes the Store of what stands behind the colon. It does no I/O: what can
 	// only be seen in the file or service is the error of the first use.
 	Open func(ctx context.Context, rest string) (Store, error)
