@@ -233,7 +233,6 @@ func TestChangedQuestionIsAskedAgain(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	sample := func(params string) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
-			//lint:ignore SA1019 deprecated and served until it is gone
 			_, err := thaw.Sample(ctx, "k", json.RawMessage(params))
 			return err
 		}
@@ -241,7 +240,6 @@ func TestCapabilities(t *testing.T) {
 	form := func(ctx context.Context) error { _, err := thaw.Confirm(ctx, "k", "?"); return err }
 	link := func(ctx context.Context) error { return thaw.ElicitURL(ctx, "k", "?", "https://a.example") }
 	roots := func(ctx context.Context) error {
-		//lint:ignore SA1019 deprecated and served until it is gone
 		_, err := thaw.Roots(ctx, "k")
 		return err
 	}
@@ -300,9 +298,7 @@ func TestGoOnWithoutCapability(t *testing.T) {
 
 func TestSampleAndRoots(t *testing.T) {
 	tool := asking(func(ctx context.Context) (string, error) {
-		//lint:ignore SA1019 deprecated and served until it is gone
 		answer, err1 := thaw.Sample(ctx, "model", json.RawMessage(`{"messages":[],"maxTokens":9}`))
-		//lint:ignore SA1019 deprecated and served until it is gone
 		roots, err2 := thaw.Roots(ctx, "roots")
 		return fmt.Sprint(len(answer) > 0, roots), errors.Join(err1, err2)
 	})
@@ -321,12 +317,10 @@ func TestMalformedAnswers(t *testing.T) {
 			return "done", err
 		}),
 		"model": asking(func(ctx context.Context) (string, error) {
-			//lint:ignore SA1019 deprecated and served until it is gone
 			_, err := thaw.Sample(ctx, "k", json.RawMessage(`{"messages":[],"maxTokens":9}`))
 			return "done", err
 		}),
 		"roots": asking(func(ctx context.Context) (string, error) {
-			//lint:ignore SA1019 deprecated and served until it is gone
 			_, err := thaw.Roots(ctx, "k")
 			return "done", err
 		}),

@@ -50,7 +50,8 @@ type CallInfo struct {
 	// beginning.
 	ID string
 	// Tool is the name of the tool or prompt, or the URI of the resource.
-	Tool      string
+	Tool string
+	// Principal is who calls; changing its Scopes or Claims has no effect on later calls.
 	Principal Principal
 	// Round counts the requests of the call from 1; a call that asks has more than one.
 	Round int
@@ -66,12 +67,14 @@ type CallInfo struct {
 	Meta json.RawMessage
 }
 
-// Principal is the verified caller. Anonymous is Scheme "none" and nothing else.
+// Principal is the verified caller. Who it is are Scheme, Issuer, Subject and Tenant
+// together: a Subject alone may be somebody else's elsewhere. Anonymous is Scheme "none"
+// and nothing else. Scheme "local" is whoever runs the program's own command call.
 type Principal struct {
-	Scheme                          string
+	Scheme                          string // jwt, apikey, iam, gateway, local, none, or an author's own
 	Issuer, Subject, Tenant, Client string
 	Scopes                          []string
-	Claims                          map[string]any
+	Claims                          map[string]any // as the credential had them; for reading
 }
 
 // CallInfoFrom describes the call; zero outside a handler.

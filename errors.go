@@ -12,6 +12,8 @@ import (
 //
 //   - ErrSuspended: the client is asked, whatever else there is;
 //   - misuse: error -32603, its key and places in the log;
+//   - RequireScopes' error: status 403 with a challenge, or, in a tool whose response streams
+//     already, a result with isError;
 //   - *mcp.Error: that JSON-RPC error, as it stands;
 //   - *UnsupportedError: error -32021 with the capabilities needed; ErrUnsupported alone
 //     is a lack of the deployment and masked as error -32603;

@@ -25,6 +25,7 @@ type PromptOptions struct {
 	Title    string
 	Icons    []mcp.Icon
 	Complete map[string]CompleteFunc // by argument name
+	Scopes   []string                // what a caller needs, all of them, as with a tool's; for completion too
 	Meta     map[string]any          // _meta of the prompt's definition
 }
 
@@ -53,6 +54,9 @@ func NewPrompt[In any](name, description string, fn func(context.Context, In) ([
 	if err := checkIcons(o.Icons); err != nil {
 		fail("%v", err)
 	}
+	if err := declared.CheckScopes(o.Scopes); err != nil {
+		fail("Scopes: %v", err)
+	}
 	complete, err := completions(o.Complete, fields)
 	if err != nil {
 		fail("%v", err)
@@ -63,6 +67,7 @@ func NewPrompt[In any](name, description string, fn func(context.Context, In) ([
 			return fn(ctx, fillStrings[In](fields, args))
 		},
 		Complete: complete,
+		Scopes:   slices.Clone(o.Scopes),
 	}
 	for _, f := range fields {
 		d.Definition.Arguments = append(d.Definition.Arguments, mcp.PromptArgument{Name: f.name, Description: f.description, Required: f.required})

@@ -27,11 +27,16 @@ type ResourceOptions struct {
 	Title, Description, MIMEType string
 	Icons                        []mcp.Icon
 	Annotations                  *mcp.Annotations
-	Size                         int64                   // bytes, for a resource whose size is known
-	TTL                          time.Duration           // cache hint of a read; 0: stale at once (C-02)
-	Public                       bool                    // cacheScope "public": any cache may serve it to anyone (C-03)
-	Complete                     map[string]CompleteFunc // by template variable
-	Meta                         map[string]any          // _meta of the definition
+	Size                         int64         // bytes, for a resource whose size is known
+	TTL                          time.Duration // cache hint of a read; 0: stale at once (C-02)
+	// Public makes cacheScope "public": any cache may serve it to anyone (C-03). Where callers
+	// are identified it is "private" all the same.
+	Public bool
+	// Scopes are what a caller needs to read it, to complete its variables and to be told that
+	// it changed; all of them, as with a tool's.
+	Scopes   []string
+	Complete map[string]CompleteFunc // by template variable
+	Meta     map[string]any          // _meta of the definition
 }
 
 // NewResource makes a resource at a fixed URI. An empty URI or MIMEType in the contents
@@ -58,6 +63,9 @@ func NewResource(uri, name string, fn func(context.Context) ([]mcp.ResourceConte
 	if err := checkIcons(o.Icons); err != nil {
 		fail("%v", err)
 	}
+	if err := declared.CheckScopes(o.Scopes); err != nil {
+		fail("Scopes: %v", err)
+	}
 	if o.Complete != nil {
 		fail("only templates have variables to complete")
 	}
@@ -66,8 +74,9 @@ func NewResource(uri, name string, fn func(context.Context) ([]mcp.ResourceConte
 			URI: uri, Name: name, Title: o.Title, Description: o.Description, Icons: slices.Clone(o.Icons),
 			MIMEType: o.MIMEType, Size: o.Size, Annotations: o.Annotations, Meta: maps.Clone(o.Meta),
 		},
-		Read:  fn,
-		Hints: declared.Hints{TTL: max(o.TTL, 0), Public: o.Public},
+		Read:   fn,
+		Scopes: slices.Clone(o.Scopes),
+		Hints:  declared.Hints{TTL: max(o.TTL, 0), Public: o.Public},
 	}}
 }
 
@@ -130,6 +139,9 @@ func NewResourceTemplate[In any](uriTemplate, name string, fn func(context.Conte
 	if err := checkIcons(o.Icons); err != nil {
 		fail("%v", err)
 	}
+	if err := declared.CheckScopes(o.Scopes); err != nil {
+		fail("Scopes: %v", err)
+	}
 	complete, err := completions(o.Complete, fields)
 	if err != nil {
 		fail("%v", err)
@@ -145,6 +157,7 @@ func NewResourceTemplate[In any](uriTemplate, name string, fn func(context.Conte
 			return fn(ctx, fillStrings[In](fields, values))
 		},
 		Complete: complete,
+		Scopes:   slices.Clone(o.Scopes),
 		Hints:    declared.Hints{TTL: max(o.TTL, 0), Public: o.Public},
 	}}
 }

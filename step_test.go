@@ -411,7 +411,6 @@ func TestMisuse(t *testing.T) {
 }
 
 func sampleRaw(ctx context.Context, params string) (json.RawMessage, error) {
-	//lint:ignore SA1019 deprecated and served until it is gone
 	return thaw.Sample(ctx, "k", json.RawMessage(params))
 }
 

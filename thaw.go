@@ -38,7 +38,7 @@ type Server struct {
 	// minutes; negative is stale at once.
 	ListTTL time.Duration
 	// PublicLists makes the lists' cacheScope "public": any cache may serve them to
-	// anyone (C-03). Default private.
+	// anyone (C-03). Default private, and private wherever callers are identified.
 	PublicLists bool
 	// ClientLogging lets handlers send log messages to clients that ask for them, and
 	// advertises it.

@@ -43,6 +43,10 @@ type ToolOptions struct {
 	// OutputSchema stands in place of the inferred one. Results are then checked
 	// against it.
 	OutputSchema json.RawMessage
+	// Scopes are what a caller needs, all of them; one that lacks any gets status 403 with a
+	// challenge that names them. An anonymous caller has none. The tool is listed
+	// for everybody. See RequireScopes for scopes that depend on the arguments.
+	Scopes []string
 	// Timeout bounds one run; 0 is what the host gives. The handler's ctx ends then, and the
 	// client gets its answer whether the handler heeds ctx or not; one that does not goes on
 	// for nobody, on Lambda into the next invocation.
@@ -61,7 +65,8 @@ type ToolOptions struct {
 	Meta        map[string]any // _meta of the tool's definition
 }
 
-// Rate is a token bucket for each caller, in this process. Anonymous callers share one.
+// Rate is a token bucket for each caller, in this process. A caller is one whatever client
+// it uses; anonymous callers share one.
 // Burst 0 is PerMinute.
 type Rate struct{ PerMinute, Burst int }
 
@@ -183,6 +188,9 @@ func finish(name, description string, d declared.Tool, schemas func() (input, ou
 	if err := checkIcons(o.Icons); err != nil {
 		panic(fmt.Sprintf("thaw: tool %q: %v", name, err))
 	}
+	if err := declared.CheckScopes(o.Scopes); err != nil {
+		panic(fmt.Sprintf("thaw: tool %q: Scopes: %v", name, err))
+	}
 	if o.Timeout < 0 {
 		panic(fmt.Sprintf("thaw: tool %q: Timeout is negative", name))
 	}
@@ -222,7 +230,7 @@ func finish(name, description string, d declared.Tool, schemas func() (input, ou
 	}
 	d.AllowReplay = o.AllowReplay || o.ReadOnly || o.Idempotent
 	d.Revision, d.MinRevision = o.Revision, o.MinRevision
-	d.Name, d.Timeout = name, o.Timeout
+	d.Name, d.Timeout, d.Scopes = name, o.Timeout, slices.Clone(o.Scopes)
 	d.Definition = sync.OnceValue(func() mcp.Tool {
 		input, output := schemas()
 		return mcp.Tool{

@@ -5,18 +5,27 @@ package functions
 
 import (
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/functions/deletefiles"
 	"github.com/thaw-mcp/thaw/functions/textanalysis"
 )
 
+// Deps are what tools need of the place where they run. A tool whose need is nil is not
+// served.
+type Deps struct {
+	Files deletefiles.Files // of delete_files
+}
+
 // Server is what functions/server offers.
-func Server() thaw.Server {
-	return thaw.Server{
+func Server(deps Deps) thaw.Server {
+	s := thaw.Server{
 		Name:         "thaw-functions",
 		Title:        "thaw functions",
-		Instructions: "Ready-made functions that need no set-up. Each works on what it is given and keeps nothing.",
+		Instructions: "Ready-made functions. Each says in its description what it does, and none changes anything before the user has agreed.",
 		WebsiteURL:   "https://github.com/thaw-mcp/thaw",
-		Tools: []*thaw.Tool{
-			textanalysis.New(),
-		},
+		Tools:        []*thaw.Tool{textanalysis.New()},
 	}
+	if deps.Files != nil {
+		s.Tools = append(s.Tools, deletefiles.New(deps.Files))
+	}
+	return s
 }

@@ -2,6 +2,7 @@ package thawtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -16,8 +17,8 @@ import (
 
 // Context is a handler's context for calling a function of yours directly: steps run,
 // questions get their answer from answers (nil: none) or ErrUnsupported, Logger writes to the
-// test's log, Progress goes nowhere, CallInfoFrom describes an anonymous call. Misuse fails
-// tb.
+// test's log, Progress goes nowhere, CallInfoFrom describes an anonymous call, which
+// RequireScopes refuses. Misuse fails tb.
 func Context(tb testing.TB, answers Answers) context.Context {
 	d := &direct{tb: tb, answers: answers}
 	return call.NewContext(tb.Context(), d)
@@ -32,6 +33,9 @@ type direct struct {
 
 func (d *direct) Info() any {
 	return thaw.CallInfo{ID: "thawtest", Tool: d.tb.Name(), Round: 1, Attempt: 1, Principal: thaw.Principal{Scheme: "none"}}
+}
+func (*direct) RequireScopes([]string) error {
+	return errors.New("thawtest: the caller of Context is anonymous and has no scopes")
 }
 func (*direct) Progress(float64, float64, string) {}
 func (d *direct) Logger() *slog.Logger            { return testLogger(d.tb) }

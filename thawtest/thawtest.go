@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/auth"
 	"github.com/thaw-mcp/thaw/internal/journal"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
@@ -32,6 +33,23 @@ type Options struct {
 	NoElicit bool
 	// Start is when the call begins; zero is now.
 	Start time.Time
+	// Principal is who calls; zero is an anonymous caller, who has no scopes.
+	Principal thaw.Principal
+}
+
+// schemes identify the caller that the options name.
+func (o *Options) schemes() []auth.Scheme {
+	if p := &o.Principal; p.Scheme+p.Issuer+p.Subject+p.Tenant+p.Client == "" && len(p.Scopes)+len(p.Claims) == 0 {
+		return nil
+	}
+	return []auth.Scheme{caller(o.Principal)}
+}
+
+// caller is a scheme that finds the same caller in every request.
+type caller thaw.Principal
+
+func (c caller) Authenticate(*http.Request) (thaw.Principal, bool, error) {
+	return thaw.Principal(c), true, nil
 }
 
 // Call is one call of a tool, over as many rounds as it takes.
@@ -143,6 +161,7 @@ func (c *Call) resend() {
 		Host:      host.Facts{Resident: true, Streaming: true, Loopback: true}, // at this machine, errors come with their text
 		StateKeys: []statecodec.Key{c.key},
 		StateTTL:  statecodec.MaxTTL,
+		Auth:      c.opts.schemes(),
 		Logger:    testLogger(c.tb),
 	}
 	if start := c.opts.Start; !start.IsZero() {

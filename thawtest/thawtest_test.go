@@ -137,3 +137,28 @@ func TestServer(t *testing.T) {
 		t.Errorf("status %d", resp.StatusCode)
 	}
 }
+
+// A tool's scopes hold in a test as they do in a server.
+func TestPrincipal(t *testing.T) {
+	tool := thaw.NewTool("whoami", "", func(ctx context.Context, _ struct{}) (string, error) {
+		if err := thaw.RequireScopes(ctx, "write"); err != nil {
+			return "", err
+		}
+		return thaw.CallInfoFrom(ctx).Principal.Subject, nil
+	}, &thaw.ToolOptions{Scopes: []string{"read"}})
+	alice := func(scopes ...string) *thawtest.Options {
+		return &thawtest.Options{Principal: thaw.Principal{Scheme: "jwt", Subject: "alice", Scopes: scopes}}
+	}
+	if c := thawtest.Start(t, tool, nil, alice("read", "write")); c.Text() != "alice" {
+		t.Errorf("%q, %v", c.Text(), c.Err())
+	}
+	for name, opts := range map[string]*thawtest.Options{"anonymous": nil, "without the declared one": alice("write"), "without the other": alice("read"),
+		"without a scheme": {Principal: thaw.Principal{Subject: "alice", Scopes: []string{"read", "write"}}}} {
+		if c := thawtest.Start(t, tool, nil, opts); c.Err() == nil || c.Result() != nil {
+			t.Errorf("%s: %q", name, c.Text())
+		}
+	}
+	if err := thaw.RequireScopes(thawtest.Context(t, nil), "read"); err == nil {
+		t.Error("an anonymous caller has a scope")
+	}
+}

@@ -54,6 +54,9 @@ func (a *answer) take() error {
 	}
 	switch media, _, _ := strings.Cut(a.header.Get("Content-Type"), ";"); media {
 	case "application/json":
+		if strings.Contains(a.to.path, "/.well-known/") {
+			return nil // a document
+		}
 		var m message
 		if err := json.Unmarshal(a.body, &m, json.RejectUnknownMembers(true)); err != nil {
 			return fmt.Errorf("the body is no JSON-RPC message: %w", err)
@@ -131,11 +134,7 @@ func (a *answer) String() string {
 var leaks = []string{
 	"goroutine ", ".go:", "runtime error", "runtime.", "panic:", "panic(", "invalid memory",
 	"arn:aws", "/home/", "ValidationException", "net/http", "github.com/",
-	secret,
 }
-
-// secret is the one credential that requests here carry.
-const secret = "secret-of-alice"
 
 // wellFormed is what every answer has to be (B-01, B-04, B-05, B-10, B-19 and what the case
 // file says of all cases).
@@ -154,7 +153,7 @@ func wellFormed(a *answer) error {
 			texts = append(texts, text)
 		}
 	}
-	for _, leak := range leaks {
+	for _, leak := range slices.Concat(leaks, a.to.credentials()) {
 		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, leak) }) {
 			wrong("the answer holds %q", leak)
 		}

@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,8 +13,15 @@ import (
 
 var caching = map[string]verdict{
 	"B-67": {
-		production: production{server: func(s *thaw.Server) { s.ListTTL, s.PublicLists = 5*time.Minute, true }},
+		// Nothing is listed for some callers only. A list that takes a token to get is private
+		// all the same.
+		production: production{identified: true, as: "alice", server: func(s *thaw.Server) {
+			s.ListTTL, s.PublicLists = 5*time.Minute, true
+			s.Tools = append(s.Tools, thaw.NewTool("admins_only", "Answers ok to admins", func(context.Context, struct{}) (string, error) { return "ok", nil },
+				&thaw.ToolOptions{Scopes: []string{"admin"}}))
+		}},
 		rules: []rule{
+			{says: "both lists: cacheScope private", on: []string{"as admin", "as guest"}, holds: all(status(200), complete, hinted, member(`"private"`, "cacheScope"))},
 			{
 				says:  "discover, read: ttlMs integer, cacheScope one of the two",
 				on:    []string{"discover", "read"},
@@ -24,6 +32,9 @@ var caching = map[string]verdict{
 			{says: "300000, not 300", on: []string{"discover", "read"}, holds: member("300000", "ttlMs")},
 		},
 		scenes: []scene{{
+			says: []string{"A list filtered by caller is private, whatever was configured"},
+			play: adminsOnly,
+		}, {
 			says: []string{"stand at the top level of every complete result of the six cacheable operations"},
 			play: cacheable,
 		}},
@@ -43,6 +54,23 @@ func hinted(a *answer) error {
 		return errors.New("the hints stand in _meta")
 	}
 	return nil
+}
+
+// adminsOnly calls what a list for everybody shows and not everybody may call.
+func adminsOnly(t *testing.T, s *stage) {
+	for user, holds := range map[string]check{
+		"admin": all(status(200), complete, text("ok"), ran("admins_only")),
+		"guest": all(status(403), challenged("insufficient_scope"), nothingRan),
+		"alice": all(status(403), challenged("insufficient_scope"), nothingRan),
+	} {
+		x := s.call("admins_only", `{}`, "")
+		for i := range x.headers {
+			if x.headers[i].name == "Authorization" {
+				x.headers[i] = bearer(user)
+			}
+		}
+		s.expect(t, x, holds)
+	}
 }
 
 // cacheable asks all six operations whose results may be cached.

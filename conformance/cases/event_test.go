@@ -116,6 +116,21 @@ func setLine(event *yaml.Node, shell, name, value string) {
 	}
 }
 
+// setQuery sets a query of one parameter.
+func setQuery(event *yaml.Node, shell, query string) {
+	if query == "" {
+		return
+	}
+	if !hasPath(shell) {
+		set(event, "rawQueryString", textNode(query))
+		return
+	}
+	name, value, _ := strings.Cut(query, "=")
+	parameters := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	set(parameters, name, textNode(value))
+	set(event, "queryStringParameters", parameters)
+}
+
 // spelling is how a door writes header names: only a REST API keeps the client's letters.
 func spelling(shell string) func(string) string {
 	if shell == "V1" {
@@ -146,7 +161,9 @@ func (p *expansion) through(shell string, x *exchange) ([]byte, error) {
 	base := p.d.Common.Shells[shell]
 	event := clone(&base)
 	setLine(event, shell, "method", x.method)
-	setLine(event, shell, "path", x.path)
+	path, query, _ := strings.Cut(x.path, "?")
+	setLine(event, shell, "path", path)
+	setQuery(event, shell, query)
 
 	lines := get(event, "headers")
 	defaults := clone(&p.d.Common.DefaultRequest.Headers)
@@ -157,17 +174,35 @@ func (p *expansion) through(shell string, x *exchange) ([]byte, error) {
 		return nil, err
 	}
 	own := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	lists := map[string]*yaml.Node{} // of names that are there more than once
 	for _, h := range x.headers {
-		name := spelling(shell)(h.name)
-		if get(own, name) != nil {
-			return nil, fmt.Errorf("header %s is there twice, which the shells cannot say", name)
+		name, value := spelling(shell)(h.name), textNode(h.value)
+		if before := get(own, name); before != nil {
+			if lists[name] == nil {
+				lists[name] = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{before}}
+			}
+			lists[name].Content = append(lists[name].Content, value)
+			if !hasPath(shell) {
+				value = textNode(before.Value + "," + value.Value)
+			}
 		}
-		set(own, name, textNode(h.value))
+		set(own, name, value)
 	}
 	if err := mergeHeaders(lines, own); err != nil {
 		return nil, err
 	}
+	if len(lists) > 0 && shell == "ALB" { // which says it with lists switched on
+		set(event, "multiValueHeaders", textNode("same values as lists"))
+	}
 	sameAsLists(event)
+	if hasPath(shell) {
+		for name, list := range lists {
+			set(get(event, "multiValueHeaders"), name, list)
+		}
+	}
+	if len(lists) > 0 && shell == "ALB" {
+		remove(event, "headers")
+	}
 	var body *yaml.Node
 	if x.body != nil {
 		body = textNode(string(x.body))

@@ -182,6 +182,28 @@ func TestThrough(t *testing.T) {
 	}
 }
 
+// TestThroughLists says what doors do to a header that is there twice, and to a query.
+func TestThroughLists(t *testing.T) {
+	p := &expansion{d: loadFile(t), text: runtimeTexts}
+	x := &exchange{method: "GET", path: "/p?a=b", headers: []header{{"X-Once", "1"}, {"X-Twice", "1"}, {"X-Twice", "2"}}}
+	for shell, want := range map[string]map[string]string{
+		"V1":   {"headers.X-Twice": `"2"`, "multiValueHeaders.X-Twice": `["1","2"]`, "multiValueHeaders.X-Once": `["1"]`, "path": `"/p"`, "queryStringParameters.a": `"b"`},
+		"V2":   {"headers.x-twice": `"1,2"`, "rawPath": `"/p"`, "rawQueryString": `"a=b"`, "multiValueHeaders": ""},
+		"FURL": {"headers.x-twice": `"1,2"`, "headers.x-once": `"1"`, "rawQueryString": `"a=b"`},
+		"ALB":  {"headers": "", "multiValueHeaders.x-twice": `["1","2"]`, "multiValueHeaders.x-forwarded-proto": `["https"]`, "queryStringParameters.a": `"b"`},
+	} {
+		event, err := p.through(shell, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, value := range want {
+			if got := string(at(jsontext.Value(event), strings.Split(path, ".")...)); got != value {
+				t.Errorf("%s: %s is %q, want %q in %s", shell, path, got, value, event)
+			}
+		}
+	}
+}
+
 var left = regexp.MustCompile(`\$[A-Z]`)
 
 // TestEveryCaseExpands covers those that wait, too.

@@ -80,7 +80,7 @@ var jsonRPC = map[string]verdict{
 			on:    []string{"wrong case inside arguments"},
 			holds: all(status(200), toolError("text"), nothingRan),
 		},
-	}, scenes: []scene{{says: []string{"in _meta"}, play: foldedMeta}}},
+	}, scenes: []scene{{says: []string{"in _meta"}, play: foldedMeta}, {says: []string{"in JWT claims"}, play: foldedClaims}}},
 
 	"B-16": {rules: []rule{
 		{says: "process lives, next request works", holds: no5xx}, // the rest is asserted of every answer
@@ -152,6 +152,25 @@ func exactIDs(t *testing.T, s *stage) {
 				return nil
 			}))
 		})
+	}
+}
+
+// foldedClaims has tokens whose claims are spelled in another case: they count as missing,
+// and change nothing beside those in the right case.
+func foldedClaims(t *testing.T, s *stage) {
+	s = newStage(t, s.expansion, production{identified: true})
+	claims := claimsOf("guest") + `,"aud":"` + audience + `"`
+	for _, test := range []struct {
+		claims string
+		holds  check
+	}{
+		{claims + `,"SUB":"alice","Scope":"admin","\u017fub":"alice","ISS":"https://evil.example"`, all(status(200), complete, calledBy("guest", ""))},
+		{strings.Replace(claims, `"sub"`, `"Sub"`, 1), all(status(401), challenged("invalid_token"), nothingRan)},
+		{strings.Replace(claims, `"exp"`, `"EXP"`, 1), all(status(401), challenged("invalid_token"), nothingRan)},
+		{strings.Replace(claims, `"aud"`, `"Aud"`, 1), all(status(401), challenged("invalid_token"), nothingRan)},
+		{claims + `,"sub":"alice"`, all(status(401), challenged("invalid_token"), nothingRan)},
+	} {
+		s.expect(t, s.withToken(jws([]byte(goodHeader), []byte(`{`+test.claims+`}`), k1().sign)), test.holds)
 	}
 }
 

@@ -6,20 +6,11 @@ import "testing"
 // cases.yaml no longer has fails the test.
 var pending = []pendingPart{
 	{category: "tasks", issue: "tasks"},
-	{category: "auth", issue: "authorization"},
 
 	{id: "B-13", part: "also through task storage", issue: "tasks"},
-	{id: "B-14", part: "in JWT claims", issue: "authorization"},
 	{id: "B-14", part: "in task records", issue: "tasks"},
 	{id: "B-26", issue: "tasks"},
-	{id: "B-57", issue: "authorization"},
-	{id: "B-61", part: "GET without token", issue: "authorization"},
-	{id: "B-61", part: "GET without token: 401 + WWW-Authenticate", issue: "authorization"},
-	{id: "B-61", part: "Auth first: 401 with challenge.", issue: "authorization"},
 	{id: "B-66", part: "A task that was created stays alive.", issue: "tasks"},
-	{id: "B-67", part: "as admin", issue: "authorization"},
-	{id: "B-67", part: "as guest", issue: "authorization"},
-	{id: "B-67", part: "both lists: cacheScope private", issue: "authorization"},
 }
 
 // pendingPart is a category, a case, or a part of a case: the name of something it tries,

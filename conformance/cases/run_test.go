@@ -34,7 +34,7 @@ var verdicts = func() map[string]verdict {
 	all := map[string]verdict{}
 	for _, table := range []map[string]verdict{
 		lambdaEvents, jsonRPC, protocol, headers, toolSchema, httpEdge, streaming, caching, tracing, runtimeLimits,
-		multiRoundTrips,
+		multiRoundTrips, authorization,
 	} {
 		for id, v := range table {
 			if _, twice := all[id]; twice {
@@ -146,7 +146,7 @@ func (c *failure) requestNames() (names []string) {
 
 // run sends every request through every door that takes it, and plays the scenes.
 func (v *verdict) run(t *testing.T, d *document, c *failure) {
-	p := &expansion{d: d, text: map[string]string{"$JWT": secret}}
+	p := &expansion{d: d, text: map[string]string{"$JWT": goodToken("alice")}}
 	requests, err := p.requests(c)
 	if err != nil {
 		t.Fatal(err)
@@ -158,8 +158,14 @@ func (v *verdict) run(t *testing.T, d *document, c *failure) {
 			continue
 		}
 		t.Run(x.name, func(t *testing.T) {
+			if x.as == "" {
+				x.as = v.as
+			}
 			if x.as != "" {
-				t.Fatalf("nobody can send anything as %s", x.as)
+				if !v.identified {
+					t.Fatalf("the server does not know %s", x.as)
+				}
+				x.headers = append(x.headers, bearer(x.as))
 			}
 			for _, door := range s.doors(x) {
 				t.Run(door.name(), func(t *testing.T) {

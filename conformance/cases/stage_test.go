@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/auth"
 	"github.com/thaw-mcp/thaw/conformance/fixture"
 	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/runtime/host"
@@ -30,6 +31,13 @@ import (
 type production struct {
 	server  func(*thaw.Server)
 	options func(*serve.Options)
+	// identified: it takes the tokens of the authorization server, and no request without one.
+	// What names nobody and comes from a test is alice's.
+	identified bool
+	// keys are those that the authorization server publishes; nil: k1.
+	keys []*signer
+	// as is who sends a case's own requests that name nobody; "": nobody.
+	as string
 }
 
 // stage is the fixture server behind every door. Both hosts share its counter.
@@ -39,6 +47,7 @@ type stage struct {
 	http      wire           // to handler
 	lambdas   []*lambda
 	runs      *runBook
+	user      string // who sends what a test makes; "": nobody
 }
 
 // processLog is all that is logged: by the server, net/http and the Lambda host.
@@ -58,8 +67,18 @@ func newStage(t *testing.T, p *expansion, how production) *stage {
 	if how.server != nil {
 		how.server(&server)
 	}
+	var schemes []auth.Scheme
+	if how.identified {
+		if how.keys == nil {
+			how.keys = []*signer{k1()}
+		}
+		schemes, s.user = []auth.Scheme{keySet(t, how.keys...)}, "alice"
+	}
 	handler := func(facts host.Facts) *serve.Handler {
 		o := &serve.Options{Host: facts, StateKeys: []statecodec.Key{stateKey("k1")}}
+		if o.Auth = schemes; schemes != nil {
+			o.AuthorizationServers, o.PublicURLs = []string{issuer}, []string{audience}
+		}
 		if how.options != nil {
 			how.options(o)
 		}
@@ -138,7 +157,7 @@ func (s *stage) provoke(t *testing.T, d door, x *exchange) *answer {
 	processLog.take()
 	a := d.send(t, x)
 	a.ran, a.log = s.runs.take(), processLog.take()
-	if strings.Contains(a.log, secret) {
+	if slices.ContainsFunc(x.credentials(), func(c string) bool { return strings.Contains(a.log, c) }) {
 		t.Errorf("the log holds a credential:\n%s", a.log)
 	}
 	if after := s.counter(t, d); after != before+x.adds {
@@ -180,6 +199,9 @@ func (s *stage) request(method, members, meta string) *exchange {
 	return s.post(body)
 }
 
+// bearer is the credential of a user.
+func bearer(user string) header { return header{"Authorization", "Bearer " + goodToken(user)} }
+
 // post is a plain request with the headers of a conforming client.
 func (s *stage) post(body []byte, own ...header) *exchange {
 	defaults := &s.expansion.d.Common.DefaultRequest
@@ -187,6 +209,9 @@ func (s *stage) post(body []byte, own ...header) *exchange {
 	var err error
 	if x.headers, err = s.expansion.headers(&encoder{}, new(yaml.Node), body); err != nil {
 		panic(err)
+	}
+	if s.user != "" {
+		own = append([]header{bearer(s.user)}, own...)
 	}
 	for _, h := range own {
 		x.headers = slices.DeleteFunc(x.headers, func(old header) bool { return strings.EqualFold(old.name, h.name) })
@@ -198,6 +223,7 @@ func (s *stage) post(body []byte, own ...header) *exchange {
 // run is one run of a tool's handler.
 type run struct {
 	tool    string
+	caller  thaw.Principal
 	span    trace.SpanContext
 	baggage baggage.Baggage
 }
@@ -213,9 +239,10 @@ type runBook struct {
 
 func (b *runBook) note(next thaw.HandlerFunc) thaw.HandlerFunc {
 	return func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-		tool := thaw.CallInfoFrom(ctx).Tool
+		info := thaw.CallInfoFrom(ctx)
+		tool := info.Tool
 		b.mu.Lock()
-		b.runs = append(b.runs, run{tool, trace.SpanContextFromContext(ctx), baggage.FromContext(ctx)})
+		b.runs = append(b.runs, run{tool, info.Principal, trace.SpanContextFromContext(ctx), baggage.FromContext(ctx)})
 		each := b.each
 		b.mu.Unlock()
 		if each != nil {

@@ -1,6 +1,7 @@
-// Demo builds functions/server, starts it, and drives it with the official Go SDK's client;
-// then it runs the same binary under AWS's Lambda Runtime Interface Emulator and makes the
-// same call as an API Gateway event. Everything is on loopback and ends with the program.
+// Demo builds functions/server, starts it, and drives it with the official Go SDK's client,
+// whose user agrees to what is asked; then it runs the same binary under AWS's Lambda
+// Runtime Interface Emulator and makes the same call as an API Gateway event. Everything is
+// on loopback and ends with the program.
 package main
 
 import (
@@ -52,10 +53,10 @@ func run(ctx context.Context) error {
 	if err := build(ctx, binary); err != nil {
 		return err
 	}
-	if err := local(ctx, binary); err != nil {
+	if err := local(ctx, folder, binary); err != nil {
 		return fmt.Errorf("local: %w", err)
 	}
-	if err := lambda(ctx, binary); err != nil {
+	if err := lambda(ctx, folder, binary); err != nil {
 		return fmt.Errorf("lambda: %w", err)
 	}
 	return nil
@@ -80,9 +81,10 @@ type started struct {
 	err *bufio.Scanner
 }
 
-// start runs a program with these settings and nothing else of ours.
-func start(ctx context.Context, env []string, name string, args ...string) (*started, error) {
+// start runs a program in folder, with these settings and nothing else of ours.
+func start(ctx context.Context, folder string, env []string, name string, args ...string) (*started, error) {
 	c := exec.CommandContext(ctx, name, args...)
+	c.Dir = folder
 	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 15 * time.Second
@@ -104,9 +106,13 @@ func (s *started) stop() error {
 }
 
 // local serves on a free port and talks to it as a client would.
-func local(ctx context.Context, binary string) (err error) {
+func local(ctx context.Context, folder, binary string) (err error) {
+	files, err := makeFiles(folder)
+	if err != nil {
+		return err
+	}
 	section("start it: " + filepath.Base(binary))
-	server, err := start(ctx, []string{"THAW_ADDR=localhost:0"}, binary)
+	server, err := start(ctx, folder, []string{"THAW_ADDR=localhost:0", "FILES_ROOT=" + files}, binary)
 	if err != nil {
 		return err
 	}
@@ -129,6 +135,10 @@ func local(ctx context.Context, binary string) (err error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
 			progress <- fmt.Sprintf("progress %v of %v %s", n.Params.Progress, n.Params.Total, n.Params.Message)
+		},
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			fmt.Printf("the user is asked: %s\nthe user agrees\n", r.Params.Message)
+			return &mcp.ElicitResult{Action: "accept"}, nil
 		},
 	})
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, nil)
@@ -177,7 +187,33 @@ func local(ctx context.Context, binary string) (err error) {
 			return errors.New("no progress came")
 		}
 	}
+	section("a call that asks: it ends with a question, and goes on with the answer")
+	if err := call(ctx, session, &mcp.CallToolParams{Name: "delete_files", Arguments: map[string]any{"files": []string{"draft.txt"}}}, false); err != nil {
+		return err
+	}
+	left, err := os.ReadDir(files)
+	if err != nil {
+		return err
+	}
+	if len(left) != 1 || left[0].Name() != "report.txt" {
+		return fmt.Errorf("left in the folder is %v, want report.txt alone", left)
+	}
+	fmt.Println("left in the folder:", left[0].Name())
 	return nil
+}
+
+// makeFiles makes a folder with files that the demo may delete.
+func makeFiles(folder string) (string, error) {
+	files := filepath.Join(folder, "files")
+	if err := os.Mkdir(files, 0o755); err != nil {
+		return "", err
+	}
+	for _, name := range []string{"draft.txt", "report.txt"} {
+		if err := os.WriteFile(filepath.Join(files, name), nil, 0o644); err != nil {
+			return "", err
+		}
+	}
+	return files, nil
 }
 
 // call prints a result that is, or is not, an error.
@@ -198,7 +234,7 @@ func call(ctx context.Context, session *mcp.ClientSession, params *mcp.CallToolP
 }
 
 // lambda makes the same call as an API Gateway event through the Lambda Runtime API.
-func lambda(ctx context.Context, binary string) (err error) {
+func lambda(ctx context.Context, folder, binary string) (err error) {
 	section("the same binary on Lambda (AWS's Runtime Interface Emulator)")
 	out, err := exec.CommandContext(ctx, "go", "tool", "-n", emulator).Output()
 	if err != nil {
@@ -206,7 +242,7 @@ func lambda(ctx context.Context, binary string) (err error) {
 	}
 	invoke, api := freeAddr(), freeAddr()
 	settings := []string{"THAW_AUTH=none", "THAW_STORE=none", "THAW_STATE_KEY=none", "AWS_LAMBDA_FUNCTION_TIMEOUT=20"}
-	function, err := start(ctx, settings, strings.TrimSpace(string(out)),
+	function, err := start(ctx, folder, settings, strings.TrimSpace(string(out)),
 		"--runtime-interface-emulator-address", invoke, "--runtime-api-address", api, "--log-level", "error", binary)
 	if err != nil {
 		return err

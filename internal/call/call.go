@@ -13,6 +13,9 @@ import (
 type Call interface {
 	// Info is the author package's description of the call.
 	Info() any
+	// RequireScopes is nil if the caller has all of scopes, or the error that the call is to
+	// end with; ErrNoCall after the handler has returned.
+	RequireScopes(scopes []string) error
 	// Progress reports done of total to the caller, where the caller asked for it.
 	Progress(done, total float64, message string)
 	// Logger writes to the operator's log.

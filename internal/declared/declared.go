@@ -29,6 +29,7 @@ type Tool struct {
 	// Call runs the handler below schema and errors.
 	Call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 
+	Scopes           []string      // the caller needs all of them
 	Timeout          time.Duration // 0: none of its own
 	PerMinute, Burst int           // PerMinute 0: no limit
 
@@ -42,6 +43,7 @@ type Prompt struct {
 	// Get takes arguments whose names and presence the server has checked.
 	Get      func(ctx context.Context, args map[string]string) ([]mcp.PromptMessage, error)
 	Complete map[string]CompleteFunc
+	Scopes   []string // the caller needs all of them
 }
 
 // CompleteFunc suggests values for one argument.
@@ -51,6 +53,7 @@ type CompleteFunc = func(ctx context.Context, prefix string, args map[string]str
 type Resource struct {
 	Definition mcp.Resource
 	Read       func(ctx context.Context) ([]mcp.ResourceContents, error)
+	Scopes     []string // the caller needs all of them
 	Hints
 }
 
@@ -62,6 +65,7 @@ type Template struct {
 	Match    func(uri string) (values map[string]string, ok bool)
 	Read     func(ctx context.Context, values map[string]string) ([]mcp.ResourceContents, error)
 	Complete map[string]CompleteFunc
+	Scopes   []string // the caller needs all of them
 	Hints
 }
 

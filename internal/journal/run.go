@@ -293,16 +293,16 @@ func (r *Run) Effects() bool {
 func (r *Run) Close(ctx context.Context) {
 	r.mu.Lock()
 	r.closed = true
-	wait := len(r.questions) > 0 && r.inFlight > 0
-	if wait {
-		r.idle = make(chan struct{})
+	if len(r.questions) == 0 || r.inFlight == 0 {
+		r.mu.Unlock()
+		return
 	}
+	idle := make(chan struct{})
+	r.idle = idle
 	r.mu.Unlock()
-	if wait {
-		select {
-		case <-r.idle:
-		case <-ctx.Done():
-		}
+	select {
+	case <-idle:
+	case <-ctx.Done():
 	}
 }
 

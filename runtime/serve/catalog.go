@@ -30,6 +30,8 @@ type catalog struct {
 	// serverInfo is the member alone, for results that have a _meta of their own.
 	serverInfo []byte
 
+	name          string
+	basicScopes   []string // those that everything in it needs
 	capabilities  mcp.ServerCapabilities
 	clientLogging bool
 }
@@ -42,20 +44,31 @@ type tool struct {
 	rate     *rateLimit
 }
 
+func (t *tool) needs() []string { return t.Scopes }
+
 type prompt struct{ *declared.Prompt }
+
+func (p *prompt) needs() []string { return p.Scopes }
 
 // resource is a fixed resource, or a template.
 type resource struct {
 	fixed    *declared.Resource
 	template *declared.Template
 	hints    []byte // `,"ttlMs":0,"cacheScope":"private"`
+	scopes   []string
 }
+
+func (r *resource) needs() []string { return r.scopes }
 
 func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 	if s.Name == "" {
 		return nil, errors.New("the server has no Name")
 	}
+	// What takes a credential to get is for nobody else, whatever the author said (C-06).
+	shared := len(h.auth) == 0
+	s.PublicLists = s.PublicLists && shared
 	c := &catalog{
+		name:          s.Name,
 		tools:         make(map[string]*tool, len(s.Tools)),
 		prompts:       make(map[string]*prompt, len(s.Prompts)),
 		resources:     make(map[string]*resource, len(s.Resources)),
@@ -99,7 +112,7 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		if c.resources[d.Definition.URI] != nil {
 			errs = append(errs, fmt.Errorf("resource %q is declared twice", d.Definition.URI))
 		}
-		c.resources[d.Definition.URI] = &resource{fixed: d, hints: hints(d.TTL, d.Public)}
+		c.resources[d.Definition.URI] = &resource{fixed: d, hints: hints(d.TTL, d.Public && shared), scopes: d.Scopes}
 	}
 	for i, t := range s.ResourceTemplates {
 		if t == nil {
@@ -111,11 +124,12 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		}) {
 			errs = append(errs, fmt.Errorf("resource template %q is declared twice", d.Definition.URITemplate))
 		}
-		c.templates = append(c.templates, &resource{template: d, hints: hints(d.TTL, d.Public)})
+		c.templates = append(c.templates, &resource{template: d, hints: hints(d.TTL, d.Public && shared), scopes: d.Scopes})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	c.basicScopes = c.commonScopes()
 	h.addLists(c, &s)
 	c.capabilities = h.capabilitiesOf(&s)
 	c.discover = sync.OnceValues(func() ([]byte, error) { return c.encodeDiscover(&s) })

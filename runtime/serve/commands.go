@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/thaw-mcp/thaw/auth"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
 )
@@ -26,6 +27,8 @@ const usage = `usage: without arguments the program serves; the commands are
   keys retire [-now] [FILE]
                     the state keys in a file; default is the file that THAW_STATE_KEY
                     names, or .thaw/state.key. retire removes keys replaced 24 h ago
+  apikey new NAME [SCOPE ...]
+                    a key for the caller NAME, and its line for the file of THAW_API_KEYS
 `
 
 var (
@@ -35,12 +38,13 @@ var (
 
 // commands are the binary's own tool box.
 var commands = map[string]func(p *program, ctx context.Context, args []string) error{
-	"check": (*program).checkCommand,
-	"tools": (*program).toolsCommand,
-	"call":  (*program).callCommand,
-	"keys":  (*program).keysCommand,
-	"help":  (*program).helpCommand,
-	"h":     (*program).helpCommand,
+	"check":  (*program).checkCommand,
+	"tools":  (*program).toolsCommand,
+	"call":   (*program).callCommand,
+	"keys":   (*program).keysCommand,
+	"apikey": (*program).apiKeyCommand,
+	"help":   (*program).helpCommand,
+	"h":      (*program).helpCommand,
 }
 
 func (p *program) helpCommand(context.Context, []string) error {
@@ -168,6 +172,27 @@ func (p *program) converse(ctx context.Context, h *Handler, name string, argumen
 	}
 }
 
+// apiKeyCommand makes an API key: on standard output the key and then its line, so that a
+// script can take them apart, and on standard error which is which.
+func (p *program) apiKeyCommand(_ context.Context, args []string) error {
+	rest, err := p.parseFlags("apikey", args, nil)
+	if err != nil {
+		return err
+	}
+	if len(rest) < 2 || rest[0] != "new" {
+		return fmt.Errorf("%w: apikey takes new, the name of a caller and perhaps scopes\n%s", errUsage, usage)
+	}
+	key, line, err := auth.NewAPIKey(rest[1], rest[2:])
+	if err != nil {
+		return fmt.Errorf("%w: %v", errUsage, err)
+	}
+	fmt.Fprintln(p.err, "the key, for the caller and nobody else; it is shown this once:")
+	fmt.Fprintln(p.out, key)
+	fmt.Fprintln(p.err, "its line in the file that THAW_API_KEYS=file:PATH names:")
+	fmt.Fprintln(p.out, line)
+	return nil
+}
+
 // print writes a result as a person reads it.
 func (p *program) print(raw []byte) error {
 	var result mcp.CallToolResult
@@ -216,7 +241,7 @@ func (h *Handler) callTool(ctx context.Context, name string, arguments, more []b
 	r.Header.Set("Accept", "application/json")
 	setMirrored(r.Header, t.bindings, arguments)
 	w := &memoryResponse{header: http.Header{}}
-	h.ServeHTTP(w, r)
+	h.answer(&request{h: h, cat: h.catalog.Load(), w: w, r: r, principal: operator})
 	if w.body.Len() == 0 {
 		return nil, fmt.Errorf("interrupted: %w", context.Cause(ctx))
 	}

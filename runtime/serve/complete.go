@@ -29,17 +29,32 @@ func checkCompleteParams(q *request) *failure {
 	return nil
 }
 
+// completion is what completion/complete is about.
+type completion struct {
+	name    string                // of the prompt or template
+	suggest declared.CompleteFunc // nil: the author gave nothing
+	scopes  []string
+}
+
+func (c *completion) needs() []string { return c.scopes }
+
+func lookupCompletion(q *request) *failure {
+	p := &q.msg.params
+	argument, _ := strictjson.String(memberOf(p.argument, "name"))
+	c, f := q.cat.completer(p.ref, argument)
+	if f != nil {
+		return f
+	}
+	q.target = c
+	return nil
+}
+
 // serveComplete answers completion/complete. An argument without suggestions has none; a
 // prompt, template or argument that does not exist is an error (F-42).
 func serveComplete(q *request) {
 	p := &q.msg.params
-	argument, _ := strictjson.String(memberOf(p.argument, "name"))
 	prefix, _ := strictjson.String(memberOf(p.argument, "value"))
-	name, complete, f := q.cat.completer(p.ref, argument)
-	if f != nil {
-		q.fail(f)
-		return
-	}
+	about := q.target.(*completion)
 	known := map[string]string{}
 	if args := memberOf(p.context, "arguments"); args != nil {
 		if strictjson.Kind(args) != '{' {
@@ -55,11 +70,11 @@ func serveComplete(q *request) {
 			known[string(n)] = text
 		}
 	}
-	q.handle("completion", name, 0, func(ctx context.Context, c *running) ([]byte, error) {
+	q.handle("completion", about.name, 0, func(ctx context.Context, c *running) ([]byte, error) {
 		var values []string
-		if complete != nil {
+		if about.suggest != nil {
 			var err error
-			if values, err = complete(ctx, prefix, known); err != nil {
+			if values, err = about.suggest(ctx, prefix, known); err != nil {
 				return nil, err
 			}
 		}
@@ -81,8 +96,8 @@ func serveComplete(q *request) {
 }
 
 // completer finds what suggests values for an argument of the prompt or template that ref
-// names; nil where the author gave nothing for it.
-func (c *catalog) completer(ref []byte, argument string) (string, declared.CompleteFunc, *failure) {
+// names.
+func (c *catalog) completer(ref []byte, argument string) (*completion, *failure) {
 	unknown := func(what string) *failure {
 		return invalidParams(reasonUnknownReference, "Invalid params: "+what)
 	}
@@ -91,14 +106,14 @@ func (c *catalog) completer(ref []byte, argument string) (string, declared.Compl
 		name, _ := strictjson.String(memberOf(ref, "name"))
 		p := c.prompts[name]
 		if p == nil {
-			return "", nil, unknown("ref names no prompt of this server")
+			return nil, unknown("ref names no prompt of this server")
 		}
 		for _, a := range p.Definition.Arguments {
 			if a.Name == argument {
-				return name, p.Complete[argument], nil
+				return &completion{name, p.Complete[argument], p.Scopes}, nil
 			}
 		}
-		return "", nil, unknown("the prompt has no such argument; its arguments are " + argumentNames(p.Definition.Arguments))
+		return nil, unknown("the prompt has no such argument; its arguments are " + argumentNames(p.Definition.Arguments))
 	case "ref/resource":
 		uri, _ := strictjson.String(memberOf(ref, "uri"))
 		for _, t := range c.templates {
@@ -106,11 +121,11 @@ func (c *catalog) completer(ref []byte, argument string) (string, declared.Compl
 				continue
 			}
 			if !slices.Contains(t.template.Variables, argument) {
-				return "", nil, unknown("the template has no such variable; its variables are " + strings.Join(t.template.Variables, ", "))
+				return nil, unknown("the template has no such variable; its variables are " + strings.Join(t.template.Variables, ", "))
 			}
-			return uri, t.template.Complete[argument], nil
+			return &completion{uri, t.template.Complete[argument], t.scopes}, nil
 		}
-		return "", nil, unknown("ref names no resource template of this server")
+		return nil, unknown("ref names no resource template of this server")
 	}
-	return "", nil, unknown(`ref.type must be "ref/prompt" or "ref/resource"`)
+	return nil, unknown(`ref.type must be "ref/prompt" or "ref/resource"`)
 }

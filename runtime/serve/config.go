@@ -30,10 +30,14 @@ type setting struct {
 	// secret: a value that is wrong may be a credential in the wrong place; only its scheme
 	// is shown.
 	secret bool
+	// url: shown, but for one that has a user and so perhaps a password.
+	url bool
 }
 
 // settings are all that a server reads, in the order they are reported.
-var settings = []setting{
+var settings = slices.Concat(serverSettings, authSettings)
+
+var serverSettings = []setting{
 	{name: "THAW_ADDR", allowed: "HOST:PORT; default " + host.DefaultAddr, read: readAddr},
 	{name: "THAW_PUBLIC_URL", allowed: "a comma list of absolute URLs", read: func(o *Options, v string) error {
 		urls := commaList(v)
@@ -42,7 +46,7 @@ var settings = []setting{
 		}
 		o.PublicURLs = urls
 		return nil
-	}, secret: true},
+	}, url: true},
 	{name: "THAW_BASE_PATH", allowed: "a path that begins with a slash, as a gateway leaves it in front of /mcp", read: func(o *Options, v string) error {
 		if err := checkBasePath(v); err != nil {
 			return err
@@ -62,7 +66,6 @@ var settings = []setting{
 		o.Only = commaList(v)
 		return nil
 	}},
-	{name: "THAW_AUTH", allowed: "none", explicit: true, secret: true, read: only("none")},
 	{name: "THAW_STORE", allowed: "none", explicit: true, secret: true, open: openStore, schemes: storeSchemes},
 	{name: "THAW_STATE_KEY", allowed: "none, or a comma list of keys of which the first seals and all open", explicit: true, secret: true, open: openStateKeys, schemes: keySchemes},
 	{name: "THAW_STATE_TTL", allowed: "a duration from 1s to 24h; default 1h", read: func(o *Options, v string) error {
@@ -114,10 +117,7 @@ func configure(getenv func(string) string, e *environment) (*Options, []string) 
 	}
 	var problems []string
 	for _, s := range settings {
-		value := strings.TrimSpace(getenv(s.name))
-		if value == "" && !at.Ephemeral {
-			value = e.defaults[s.name]
-		}
+		value := e.value(getenv, s.name)
 		if value == "" {
 			if s.explicit && at.Ephemeral {
 				problems = append(problems, fmt.Sprintf("%s must be set on %s: allowed is %s", s.name, at.Name, s.allows(e)))
@@ -143,7 +143,7 @@ var knownSchemes = []string{"none", "jwt", "apikey", "gateway", "sqlite", "memor
 
 // shown is a value as a message may have it.
 func (s *setting) shown(value string) string {
-	if !s.secret || s.name == "THAW_PUBLIC_URL" && !strings.Contains(value, "@") {
+	if !s.secret && !(s.url && strings.Contains(value, "@")) {
 		return strconv.Quote(value)
 	}
 	var parts []string

@@ -22,6 +22,7 @@ type failure struct {
 	replay  []byte // a recorded answer from behind its id on, in place of all of these
 
 	allow      string        // header Allow
+	challenge  string        // header WWW-Authenticate
 	retryAfter time.Duration // header Retry-After, in whole seconds
 }
 
@@ -89,6 +90,9 @@ func (f *failure) httpStatus() int {
 func (f *failure) setHeaders(h http.Header) {
 	if f.allow != "" {
 		h.Set("Allow", f.allow)
+	}
+	if f.challenge != "" {
+		h.Set("WWW-Authenticate", f.challenge)
 	}
 	if f.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((f.retryAfter+time.Second-1)/time.Second)))

@@ -2,7 +2,10 @@ package serve
 
 import (
 	"encoding/json"
+	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -65,6 +68,49 @@ func FuzzRequest(f *testing.F) {
 			if a != b || a == nil {
 				t.Fatalf("id %s, sent %s", id, sent["id"])
 			}
+		}
+	})
+}
+
+// FuzzIdentity sends any credential to any path of any host: nobody gets in but by the exact
+// token, a refusal has one challenge of one line, and no name is repeated that is not the
+// server's own.
+func FuzzIdentity(f *testing.F) {
+	o := identified()
+	o.BasePath, o.Logger = "/prod", slog.New(slog.DiscardHandler)
+	h, err := New(testServer(new(int)), &o)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("POST", "mcp.example.com", "/mcp", "Bearer alice-token")
+	f.Add("GET", "zzz.example", "/prod/.well-known/oauth-protected-resource/mcp", "Bearer alice-tokeN")
+	f.Add("HEAD", "zzz.example", "/.well-known/oauth-protected-resource", "Basic x")
+	f.Add("GET", "zzz.example\"\r\n", "/mcp", "Bearer \"\r\nX-Forged: zzz")
+	f.Fuzz(func(t *testing.T, verb, host, path, authorization string) {
+		r := &http.Request{Method: verb, Host: "zzz" + host, URL: &url.URL{Path: path}, Header: http.Header{}, Body: http.NoBody}
+		if authorization != "" {
+			r.Header["Authorization"] = []string{authorization}
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		known := strings.TrimPrefix(authorization, "Bearer ")
+		_, knows := people().callers[known]
+		answer := w.Body.String()
+		for _, line := range w.Header()["Www-Authenticate"] {
+			answer += line
+		}
+		switch challenges := w.Header()["Www-Authenticate"]; w.Code {
+		case http.StatusUnauthorized:
+			if len(challenges) != 1 || !strings.Contains(challenges[0], metadataParam) || strings.ContainsAny(challenges[0], "\r\n") {
+				t.Fatalf("challenges %q", challenges)
+			}
+		case http.StatusBadRequest, http.StatusUnsupportedMediaType:
+			if !knows || "Bearer "+known != authorization {
+				t.Fatalf("%q got past the credentials: %d", authorization, w.Code)
+			}
+		}
+		if strings.Contains(answer, "zzz") {
+			t.Fatalf("the answer repeats the host or the credential: %s", answer)
 		}
 	})
 }

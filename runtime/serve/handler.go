@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/auth"
 	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/runtime/host"
 	"github.com/thaw-mcp/thaw/statecodec"
@@ -40,23 +41,37 @@ type Options struct {
 	PublicURLs     []string // absolute; their hosts are served on a loopback bind too
 	AllowedOrigins []string // scheme://host[:port], compared exactly
 	BasePath       string   // what a gateway leaves in front of the fixed paths: "/agents"
-	Only           []string // tools served; empty: all
-	Limits         Limits
-	StateKeys      []statecodec.Key // seal what a call keeps while its client is asked: the first seals, all open; none: nothing can ask
-	StateTTL       time.Duration    // how long a client has for one answer; 0: 1 h, at most 24 h
-	Store          task.Store       // records what was used once; nil: a state may be used again until it expires
-	Host           host.Facts
-	Ready          func(*Handler) // called by Main with the handler, before it serves
-	Logger         *slog.Logger   // nil: slog.Default
-	Now            func() time.Time
+	// Auth are the ways to tell who calls, asked in this order; empty: everybody is anonymous.
+	// The first that knows the credential or fails decides, and who has none is refused.
+	Auth []auth.Scheme
+	// Implies says that who has one scope has another too; nil: no scope implies any.
+	Implies func(granted, required string) bool
+	// AuthorizationServers are the issuers whose tokens Auth takes. Their presence has the
+	// handler publish where to log in (RFC 9728), for which PublicURLs must say where it is.
+	AuthorizationServers []string
+	// ScopesSupported are the scopes to ask for at a first login; empty: those that all tools,
+	// prompts and resources have in common.
+	ScopesSupported []string
+
+	Only      []string // tools served; empty: all
+	Limits    Limits
+	StateKeys []statecodec.Key // seal what a call keeps while its client is asked: the first seals, all open; none: nothing can ask
+	StateTTL  time.Duration    // how long a client has for one answer; 0: 1 h, at most 24 h
+	Store     task.Store       // records what was used once; nil: a state may be used again until it expires
+	Host      host.Facts
+	Ready     func(*Handler) // called by Main with the handler, before it serves
+	Logger    *slog.Logger   // nil: slog.Default
+	Now       func() time.Time
 
 	// later leaves resolving what is lazy to a call of resolve, for Main, which does it when
 	// it already listens.
 	later bool
+	// localURLs stand for PublicURLs in the metadata of a server that only this machine reaches.
+	localURLs []string
 }
 
-// Handler speaks MCP at /mcp, and answers GET /health and /healthz. It is safe for
-// concurrent use.
+// Handler speaks MCP at /mcp, answers GET /health and /healthz, and publishes metadata below
+// /.well-known/oauth-protected-resource. It is safe for concurrent use.
 type Handler struct {
 	catalog    atomic.Pointer[catalog]
 	replacing  sync.Mutex
@@ -74,6 +89,12 @@ type Handler struct {
 	audience   [16]byte          // of sealed state
 	store      task.Store        // nil: none
 	refusals   refusals
+
+	auth            []auth.Scheme
+	implies         func(granted, required string) bool
+	issuers         []string // empty: no metadata
+	scopesSupported []string
+	addresses       []address // where there are issuers at least one
 }
 
 type limits struct {
@@ -98,6 +119,8 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 		only:     slices.Clone(o.Only),
 		logger:   o.Logger,
 		now:      o.Now,
+		auth:     slices.Clone(o.Auth),
+		implies:  o.Implies,
 		limits: limits{
 			body:      orDefault(o.Limits.BodyBytes, 4<<20),
 			depth:     orDefault(o.Limits.JSONDepth, 128),
@@ -115,7 +138,10 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	if h.now == nil {
 		h.now = time.Now
 	}
-	errs := []error{each(h.origins, checkOriginText), each(o.PublicURLs, checkPublicURL)}
+	errs := []error{each(h.origins, checkOriginText), each(o.PublicURLs, checkPublicURL), h.setIssuers(o)}
+	if i := slices.Index(h.auth, nil); i >= 0 {
+		errs = append(errs, fmt.Errorf("auth scheme %d is nil", i))
+	}
 	if h.basePath != "" {
 		errs = append(errs, checkBasePath(h.basePath))
 	}
@@ -191,7 +217,11 @@ func (h *Handler) ResourceUpdated(_ context.Context, uri string) error {
 	if u, err := url.Parse(uri); err != nil || u.Scheme == "" {
 		return fmt.Errorf("resource %q is no absolute URI", uri)
 	}
-	h.hub.resourceUpdated(uri)
+	var scopes []string
+	if r, _ := h.catalog.Load().find(uri); r != nil {
+		scopes = r.scopes
+	}
+	h.hub.resourceUpdated(uri, scopes)
 	return nil
 }
 
@@ -213,6 +243,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/health", "/healthz":
 		health(w, r)
 	default:
+		if h.serveMetadata(w, r, path) {
+			return
+		}
 		q := &request{h: h, w: w, r: r}
 		q.out.init(h, w, r)
 		q.fail(&failure{status: http.StatusNotFound, code: mcp.CodeInvalidRequest, reason: reasonNotFound,

@@ -18,6 +18,7 @@ type hub struct {
 type listener struct {
 	lists map[string]bool // notification methods asked for
 	uris  []string
+	may   func(scopes []string) bool // whether its caller has them
 
 	mu      sync.Mutex
 	changed []string // list notifications to send
@@ -67,8 +68,12 @@ func (h *hub) listChanged(notification string) {
 	})
 }
 
-func (h *hub) resourceUpdated(uri string) {
+// resourceUpdated tells of a resource that takes scopes to read.
+func (h *hub) resourceUpdated(uri string, scopes []string) {
 	h.each(func(l *listener) {
+		if len(scopes) > 0 && !l.may(scopes) {
+			return
+		}
 		if i := slices.IndexFunc(l.uris, func(asked string) bool { return below(uri, asked) }); i >= 0 {
 			l.put(&l.updated, uri, l.uris[i])
 		}

@@ -56,7 +56,9 @@ func checkListenParams(q *request) *failure {
 // serveListen acknowledges what it will honour (L-03, L-04) and then sends changes until
 // the client leaves (L-11) or the server drains (L-12).
 func serveListen(q *request) {
-	l := &listener{lists: map[string]bool{}, wake: make(chan struct{}, 1)}
+	h, principal := q.h, q.principal
+	l := &listener{lists: map[string]bool{}, wake: make(chan struct{}, 1),
+		may: func(scopes []string) bool { return h.hasScopes(principal, scopes) }}
 	agreed := l.agree(&q.cat.capabilities, q.msg.params.filter)
 	if !q.h.hub.add(l, q.h.limits.streams) {
 		f := internal(reasonTooManyStreams, "Too many streams: try again later")

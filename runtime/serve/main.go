@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,7 +38,7 @@ type Kit struct {
 
 // Main reads THAW_*, picks the host and serves until SIGINT or SIGTERM. It is the one
 // function here that ends the process: 0 stopped, 1 failed, 2 bad settings or usage (all
-// of them listed). With arguments it is the binary's own tool box: check, tools, call.
+// of them listed). With arguments it is the binary's own tool box: check, tools, call, apikey.
 func Main(s thaw.Server, kits ...Kit) {
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -116,6 +117,7 @@ func (p *program) ready(later bool) (*ready, error) {
 	o, problems := configure(p.getenv, e)
 	problems = append(problems, unknownSettings(p.environ)...)
 	o.Logger, o.later = newLogger(p.err, at), later
+	problems = append(problems, configureAuth(p.getenv, e, o)...)
 	for _, k := range p.kits {
 		if k.Configure != nil {
 			if err := k.Configure(o); err != nil {
@@ -156,9 +158,7 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	defer r.close()
-	if !r.handler.local {
-		r.options.Logger.Warn("THAW_AUTH=none: whoever reaches this server may call every tool")
-	}
+	r.handler.warnAnonymous(r.options.Logger)
 	if r.handler.codec == nil && !r.handler.local {
 		r.options.Logger.Warn("THAW_STATE_KEY=none: a call that asks its user fails")
 	}
@@ -209,8 +209,12 @@ func (p *program) banner(r *ready, a net.Addr) {
 		return // a platform calls, nobody reads
 	}
 	url := "http://" + displayAddr(a) + r.handler.basePath + "/mcp"
-	fmt.Fprintf(p.err, "%s serves MCP at %s  (no auth, %s, %s)  try: npx @modelcontextprotocol/inspector --cli %s --protocol-era modern --method tools/list (Node 22)\n",
-		p.server.Name, url, p.brought(r, "THAW_STORE", "store"), p.brought(r, "THAW_STATE_KEY", "state key"), url)
+	credential := ""
+	if len(r.options.Auth) > 0 {
+		credential = ` --header "Authorization: Bearer …"`
+	}
+	fmt.Fprintf(p.err, "%s serves MCP at %s  (%s, %s, %s)  try: npx @modelcontextprotocol/inspector --cli %s%s --protocol-era modern --method tools/list (Node 22)\n",
+		p.server.Name, url, p.authText(r), p.brought(r, "THAW_STORE", "store"), p.brought(r, "THAW_STATE_KEY", "state key"), url, credential)
 }
 
 // brought says what a setting is, be it set or the default of a kit.
@@ -223,6 +227,35 @@ func (p *program) brought(r *ready, name, what string) string {
 		return "no " + what
 	}
 	return what + " " + value
+}
+
+// authText is what the banner says of who may call.
+func (p *program) authText(r *ready) string {
+	text := p.brought(r, "THAW_AUTH", "auth")
+	if text == "no auth" && len(r.options.Auth) > 0 {
+		return "auth" // a kit's own
+	}
+	return text
+}
+
+// warnAnonymous says what nobody keeps strangers from, and what nobody can use.
+func (h *Handler) warnAnonymous(logger *slog.Logger) {
+	if len(h.auth) > 0 {
+		return
+	}
+	if !h.local {
+		logger.Warn("THAW_AUTH=none: whoever reaches this server may call every tool")
+	}
+	var locked []string
+	for what, scopes := range h.catalog.Load().allScopes {
+		if len(scopes) > 0 {
+			locked = append(locked, what)
+		}
+	}
+	if len(locked) > 0 {
+		slices.Sort(locked)
+		logger.Warn("THAW_AUTH=none: an anonymous caller has no scopes, and these need some", "refused", locked)
+	}
 }
 
 // displayAddr is an address that a client on this machine can use.

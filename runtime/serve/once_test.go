@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -261,7 +260,7 @@ func TestRecordedAnswerIsSealed(t *testing.T) {
 	p := asks(callT())
 	state := stateOf(t, do(t, h, p.request(t)))
 	do(t, h, retry(p, state, yes).request(t))
-	if len(kept) == 0 || strings.Contains(fmt.Sprintf("%s", kept), "private") {
+	if len(kept) == 0 || strings.Contains(string(kept), "private") {
 		t.Errorf("%q", kept)
 	}
 }

@@ -38,9 +38,9 @@ func init() {
 		mcp.MethodGetPrompt:             {served: prompts, mirrors: name, params: checkCallParams, lookup: lookupPrompt, asks: true, run: servePrompt},
 		mcp.MethodListResources:         {served: resources, params: checkCursor, run: serveList(listResources)},
 		mcp.MethodListResourceTemplates: {served: resources, params: checkCursor, run: serveList(listTemplates)},
-		mcp.MethodReadResource:          {served: resources, mirrors: uri, params: checkReadParams, asks: true, run: serveRead},
+		mcp.MethodReadResource:          {served: resources, mirrors: uri, params: checkReadParams, lookup: lookupResource, asks: true, run: serveRead},
 		mcp.MethodComplete: {served: func(c *catalog) bool { return c.capabilities.Completions != nil },
-			params: checkCompleteParams, run: serveComplete},
+			params: checkCompleteParams, lookup: lookupCompletion, run: serveComplete},
 		mcp.MethodListen: {served: servesListen, params: checkListenParams, run: serveListen},
 	}
 }

@@ -68,13 +68,16 @@ func (h *Handler) localName(hostport string) bool {
 	if bare, ok := strings.CutPrefix(name, "["); ok && strings.HasSuffix(bare, "]") {
 		name = strings.TrimSuffix(bare, "]") // an IPv6 address without a port
 	}
+	return isLocal(name) || slices.ContainsFunc(h.publicURLs, func(u *url.URL) bool { return strings.EqualFold(u.Host, hostport) })
+}
+
+// isLocal reports whether a host name can only be this machine's.
+func isLocal(name string) bool {
 	if strings.EqualFold(name, "localhost") {
 		return true
 	}
-	if ip := net.ParseIP(name); ip != nil {
-		return ip.IsLoopback()
-	}
-	return slices.ContainsFunc(h.publicURLs, func(u *url.URL) bool { return strings.EqualFold(u.Host, hostport) })
+	ip := net.ParseIP(name)
+	return ip != nil && ip.IsLoopback()
 }
 
 // allowedOrigin compares scheme, host and port exactly.

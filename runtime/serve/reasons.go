@@ -15,6 +15,9 @@ const (
 	reasonNotFound             = "not_found"              // no such path
 	reasonForbiddenHost        = "forbidden_host"         // Host is not local on a loopback bind
 	reasonForbiddenOrigin      = "forbidden_origin"       // Origin is not allowed
+	reasonUnauthorized         = "unauthorized"           // no credential, or none that is valid here
+	reasonInsufficientScope    = "insufficient_scope"     // the caller lacks a scope
+	reasonAuthUnavailable      = "auth_unavailable"       // credentials cannot be judged at the moment
 	reasonHeaderMismatch       = "header_mismatch"        // a mirrored header is missing, malformed or differs from the body
 	reasonUnsupportedVersion   = "unsupported_version"    // the protocol version is not served
 	reasonMissingCapability    = "missing_capability"     // the client did not declare what the request needs

@@ -28,13 +28,19 @@ type request struct {
 	op   *operation
 	out  responder
 
+	principal     *thaw.Principal // who calls; nil: not known yet
 	acceptsStream bool
 
-	target any // what lookup found: *tool, *prompt, *resource
+	target target // what lookup found; nil: the method is about nothing
 	args   []byte
 
-	principal *thaw.Principal
-	before    *continuation // nil: a first round that brings nothing
+	before *continuation // nil: a first round that brings nothing
+}
+
+// target is what a request is about: *tool, *prompt, *reading, *completion.
+type target interface {
+	// needs are the scopes that it is declared to need.
+	needs() []string
 }
 
 // checks are what a request has to pass before anything of it runs, in the order of
@@ -44,6 +50,7 @@ var checks = [...]func(*request) *failure{
 	(*request).checkOrigin,      // 1  Origin, and Host on a loopback bind
 	(*request).answerPreflight,  //    a browser asks before it sends credentials
 	(*request).checkHeaderSize,  // 2  size of the headers
+	(*request).checkCredentials, // 3  who calls, before the verb: clients probe with GET
 	(*request).checkVerb,        // 4  POST only
 	(*request).checkMedia,       //    Content-Type and Accept
 	(*request).readBody,         // 4  size of the body
@@ -57,6 +64,7 @@ var checks = [...]func(*request) *failure{
 	(*request).checkParams,      // 14 params against the schema
 	(*request).lookup,           // 16 tool, prompt, resource
 	(*request).checkMirrored,    // 17 Mcp-Param-* against the tool's annotations
+	(*request).checkScopes,      // 18 what the caller may do
 	(*request).checkRate,        //    the tool's own limit
 	(*request).checkState,       // 19 requestState
 }
@@ -65,8 +73,11 @@ var checks = [...]func(*request) *failure{
 var answered = &failure{}
 
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
-	q := &request{h: h, cat: h.catalog.Load(), w: w, r: r, principal: &anonymous}
-	q.out.init(h, w, r)
+	h.answer(&request{h: h, cat: h.catalog.Load(), w: w, r: r})
+}
+
+func (h *Handler) answer(q *request) {
+	q.out.init(h, q.w, q.r)
 	defer q.out.stop()
 	defer q.contain()
 	for _, check := range checks {
@@ -327,7 +338,7 @@ func (q *request) checkRate() *failure {
 	if !ok || t.rate == nil {
 		return nil
 	}
-	if wait := t.rate.take("", q.h.now()); wait > 0 {
+	if wait := t.rate.take(ownerOf(q.principal), q.h.now()); wait > 0 {
 		f := internal(reasonRateLimited, "Rate limited: try again later")
 		f.status, f.retryAfter = http.StatusTooManyRequests, wait
 		return f

@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/auth"
 )
 
 // The order of spec 0.4: of two faults in one request, the earlier check answers. Each
@@ -22,6 +25,7 @@ func TestChecksInOrder(t *testing.T) {
 		{"1 host", func(p *post) { p.host = "evil.example" }, 403, -32600, "forbidden_host"},
 		{"1 origin", header("Origin", "http://evil.example"), 403, -32600, "forbidden_origin"},
 		{"2 headers", header("X-Big", strings.Repeat("x", 40<<10)), 431, -32600, "headers_too_large"},
+		{"3 credentials", header("Authorization", "Bearer mallory"), 401, -32600, "unauthorized"},
 		{"4 verb", func(p *post) { p.verb = http.MethodPut }, 405, -32600, "method_not_allowed"},
 		{"content type", header("Content-Type", "text/plain"), 415, -32600, "unsupported_media_type"},
 		{"4 body size", func(p *post) { p.params["pad"] = strings.Repeat("x", 5<<20) }, 413, -32600, "body_too_large"},
@@ -40,14 +44,18 @@ func TestChecksInOrder(t *testing.T) {
 		{"14 arguments no object", func(p *post) { p.params["arguments"] = []int{1} }, 200, -32602, "invalid_params"},
 		{"16 unknown tool", func(p *post) { p.params["name"] = "nope" }, 200, -32602, "unknown_tool"},
 		{"17 no mirrored header", header("Mcp-Param-Region", "-"), 400, -32020, "header_mismatch"},
+		{"18 no scope", header("Authorization", "Bearer guest-token"), 403, -32600, "insufficient_scope"},
+		{"rate, which the good request has used up", func(*post) {}, 429, -32603, "rate_limited"},
 	}
 	ran := 0
-	h, _ := newHandler(t, testServer(&ran), Options{Host: resident})
+	s := testServer(&ran)
+	s.Tools = []*thaw.Tool{routeTool(&ran, &thaw.ToolOptions{Scopes: []string{"files:read"}, Rate: &thaw.Rate{PerMinute: 1}})}
+	h, _ := newHandler(t, s, Options{Host: resident, Auth: []auth.Scheme{people()}})
 	good := func() post {
 		return post{
 			method:  "tools/call",
 			params:  map[string]any{"name": "route", "arguments": map[string]any{"region": "eu", "priority": "x"}},
-			headers: map[string]string{"Mcp-Param-Region": "eu", "Mcp-Param-Priority": "x"},
+			headers: map[string]string{"Authorization": "Bearer alice-token", "Mcp-Param-Region": "eu", "Mcp-Param-Priority": "x"},
 		}
 	}
 	// 20: the arguments break the schema, which only a request without any other fault shows.

@@ -9,14 +9,27 @@ import (
 	"github.com/thaw-mcp/thaw/mcp"
 )
 
-// serveRead answers resources/read: a fixed resource first, then the templates in order.
-func serveRead(q *request) {
+// reading is what resources/read is about.
+type reading struct {
+	*resource
+	uri    string
+	values map[string]string // of a template's variables
+}
+
+func lookupResource(q *request) *failure {
 	uri, _ := strictjson.String(q.msg.params.uri)
 	r, values := q.cat.find(uri)
 	if r == nil {
-		q.fail(notFound(uri))
-		return
+		return notFound(uri)
 	}
+	q.target = &reading{r, uri, values}
+	return nil
+}
+
+// serveRead answers resources/read.
+func serveRead(q *request) {
+	r := q.target.(*reading)
+	uri := r.uri
 	q.handle("resource", uri, 0, func(ctx context.Context, c *running) ([]byte, error) {
 		var contents []mcp.ResourceContents
 		var err error
@@ -26,7 +39,7 @@ func serveRead(q *request) {
 			contents, err = r.fixed.Read(ctx)
 		} else {
 			mimeType = r.template.Definition.MIMEType
-			contents, err = r.template.Read(ctx, values)
+			contents, err = r.template.Read(ctx, r.values)
 		}
 		if err != nil {
 			return nil, err
@@ -59,6 +72,7 @@ func serveRead(q *request) {
 	})
 }
 
+// find looks among the fixed resources first, then among the templates in order.
 func (c *catalog) find(uri string) (*resource, map[string]string) {
 	if r := c.resources[uri]; r != nil {
 		return r, nil

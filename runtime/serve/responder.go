@@ -188,6 +188,13 @@ func (p *responder) abandoned() {
 	}
 }
 
+// begun reports whether the response has begun, so that its status stands.
+func (p *responder) begun() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.streaming
+}
+
 // left is gone for callers that do not hold p.mu.
 func (p *responder) left() bool {
 	p.mu.Lock()

@@ -34,8 +34,9 @@ type running struct {
 	acceptsStream bool
 	kind          string // "tool", "prompt", "resource", "completion"
 	name          string
-	ctx           context.Context // the handler's
 	principal     *thaw.Principal
+	scopes        []string        // what the operation is declared to need
+	ctx           context.Context // the handler's
 	method        string
 	args          []byte
 
@@ -62,7 +63,7 @@ type running struct {
 func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx context.Context, c *running) ([]byte, error)) {
 	c := &running{
 		h: q.h, catalog: q.cat, out: &q.out, requestID: q.msg.id, meta: &q.msg.meta,
-		acceptsStream: q.acceptsStream, kind: kind, name: name, principal: q.principal, method: q.msg.method, args: q.args,
+		acceptsStream: q.acceptsStream, kind: kind, name: name, principal: q.principal, scopes: q.target.needs(), method: q.msg.method, args: q.args,
 	}
 	c.resume(q)
 	ctx := withTrace(q.r.Context(), &q.msg.meta)
@@ -296,7 +297,10 @@ func notFound(uri string) *failure {
 func (c *running) toolError(err error) []byte {
 	var refusal *failure
 	var protocol *mcp.Error
-	if errors.As(err, &refusal) || errors.As(err, &protocol) || errors.Is(err, thaw.ErrUnsupported) {
+	if errors.As(err, &refusal) && refusal.challenge != "" && c.out.begun() { // a challenge would come too late
+		return c.errorResult(refusal.message, refusal.reason)
+	}
+	if refusal != nil || errors.As(err, &protocol) || errors.Is(err, thaw.ErrUnsupported) {
 		return nil
 	}
 	var text, reason string
@@ -381,7 +385,7 @@ func (c *running) Info() any {
 	return thaw.CallInfo{
 		ID:           c.id(),
 		Tool:         c.name,
-		Principal:    *c.principal,
+		Principal:    copied(c.principal),
 		Round:        c.round,
 		Attempt:      1,
 		Revision:     c.revision,

@@ -369,7 +369,7 @@ func TestRateLimitForgetsCallers(t *testing.T) {
 	l := newRateLimit(60, 1)
 	now := time.Unix(1_800_000_000, 0)
 	for i := range 3 * maxCallers {
-		l.take(fmt.Sprint(i), now)
+		l.take(owner{subject: fmt.Sprint(i)}, now)
 		if len(l.callers) > maxCallers {
 			t.Fatalf("%d callers are kept", len(l.callers))
 		}

@@ -34,6 +34,15 @@ func environmentOf(at host.Host, kits []Kit) *environment {
 	return e
 }
 
+// value is what a setting says, or the default that a kit has for it.
+func (e *environment) value(getenv func(string) string, name string) string {
+	value := strings.TrimSpace(getenv(name))
+	if value == "" && !e.at.Ephemeral {
+		value = e.defaults[name]
+	}
+	return value
+}
+
 // allows is what a value may be in this binary.
 func (s *setting) allows(e *environment) string {
 	if s.schemes == nil {

@@ -232,6 +232,18 @@ type echoIn struct {
 	Text string `json:"text"`
 }
 
+func routeTool(ran *int, opts *thaw.ToolOptions) *thaw.Tool {
+	return thaw.NewRawTool("route", "mirrors its arguments", json.RawMessage(`{"type":"object","properties":{
+		"region":{"type":"string","x-mcp-header":"Region"},
+		"priority":{"type":"integer","x-mcp-header":"Priority"},
+		"dry_run":{"type":"boolean","x-mcp-header":"Dry-Run"},
+		"target":{"type":"object","properties":{"tenant":{"type":"string","x-mcp-header":"Tenant"}}}}}`),
+		func(_ context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+			*ran++
+			return &mcp.CallToolResult{StructuredContent: args}, nil
+		}, opts)
+}
+
 // testServer is a catalogue with one of everything. ran counts handler runs.
 func testServer(ran *int) thaw.Server {
 	return thaw.Server{
@@ -241,15 +253,7 @@ func testServer(ran *int) thaw.Server {
 				*ran++
 				return in.Text, nil
 			}, nil),
-			thaw.NewRawTool("route", "mirrors its arguments", json.RawMessage(`{"type":"object","properties":{
-				"region":{"type":"string","x-mcp-header":"Region"},
-				"priority":{"type":"integer","x-mcp-header":"Priority"},
-				"dry_run":{"type":"boolean","x-mcp-header":"Dry-Run"},
-				"target":{"type":"object","properties":{"tenant":{"type":"string","x-mcp-header":"Tenant"}}}}}`),
-				func(_ context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-					*ran++
-					return &mcp.CallToolResult{StructuredContent: args}, nil
-				}, nil),
+			routeTool(ran, nil),
 		},
 		Prompts: []*thaw.Prompt{
 			thaw.NewPrompt("greet", "greets", func(_ context.Context, in struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/thaw-mcp/thaw"
@@ -160,39 +159,3 @@ func stateReason(err error) error {
 func invalidAnswer(key string, err error) *failure {
 	return invalidParams(reasonInvalidAnswer, "Invalid params: the answer to "+quoted([]byte(key))+" is none: "+err.Error())
 }
-
-// refusals keeps whoever sends bad states from filling the log: one line a second for each
-// reason, with the number of those left out.
-type refusals struct {
-	mu     sync.Mutex
-	byKind map[error]*refusal
-}
-
-type refusal struct {
-	last       time.Time
-	suppressed int
-}
-
-func (r *refusals) log(now time.Time, kind error, write func(suppressed int)) {
-	r.mu.Lock()
-	entry := r.byKind[kind]
-	if entry == nil {
-		if r.byKind == nil {
-			r.byKind = map[error]*refusal{}
-		}
-		entry = &refusal{}
-		r.byKind[kind] = entry
-	}
-	if now.Sub(entry.last) < time.Second && !now.Before(entry.last) {
-		entry.suppressed++
-		r.mu.Unlock()
-		return
-	}
-	suppressed := entry.suppressed
-	entry.last, entry.suppressed = now, 0
-	r.mu.Unlock()
-	write(suppressed)
-}
-
-// anonymous is who calls where nobody has to say who he is.
-var anonymous = thaw.Principal{Scheme: "none"}

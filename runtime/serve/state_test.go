@@ -7,12 +7,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/auth"
 	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/statecodec"
 )
@@ -465,4 +467,54 @@ func early(p post, responses string) post {
 	}
 	p.params = params
 	return p
+}
+
+// A state opens for its caller and nobody else: each member of the caller counts, and
+// what a token may change between two rounds does not.
+func TestStateOfAnotherCaller(t *testing.T) {
+	alice := thaw.Principal{Scheme: "jwt", Issuer: "https://idp.example.com", Subject: "alice", Tenant: "t1", Client: "c1",
+		Scopes: []string{"a", "b"}, Claims: map[string]any{"jti": "1"}}
+	with := func(change func(p *thaw.Principal)) thaw.Principal {
+		p := alice
+		change(&p)
+		return p
+	}
+	callers := map[string]thaw.Principal{
+		"alice":          alice,
+		"alice, renewed": with(func(p *thaw.Principal) { p.Scopes, p.Claims = []string{"c"}, map[string]any{"jti": "2"} }),
+		"bob":            with(func(p *thaw.Principal) { p.Subject = "bob" }),
+		"other issuer":   with(func(p *thaw.Principal) { p.Issuer = "https://idp.example.org" }),
+		"other client":   with(func(p *thaw.Principal) { p.Client = "c2" }),
+		"no client":      with(func(p *thaw.Principal) { p.Client = "" }),
+		"other tenant":   with(func(p *thaw.Principal) { p.Tenant = "t2" }),
+		"other scheme":   with(func(p *thaw.Principal) { p.Scheme = "gateway" }),
+		"shifted":        with(func(p *thaw.Principal) { p.Issuer, p.Subject = p.Issuer+"a", "lice" }),
+		"anonymous":      {Scheme: "none"},
+	}
+	tokens := map[string]thaw.Principal{}
+	for name, p := range callers {
+		tokens[strings.ReplaceAll(name, " ", "-")] = p
+	}
+	scheme := schemeFunc(func(r *http.Request) (thaw.Principal, bool, error) {
+		p, known := tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+		return p, known, nil
+	})
+	var done []string
+	h, log := newHandler(t, transferServer(&done, nil), Options{StateKeys: keys(&testKey{secret: "k"}), Host: resident, Auth: []auth.Scheme{scheme}})
+	as := func(p post, name string) post {
+		p.headers = map[string]string{"Authorization": "Bearer " + strings.ReplaceAll(name, " ", "-")}
+		return p
+	}
+	first := transferCall(`{"to":"A"}`)
+	state := stateOf(t, do(t, h, as(first, "alice").request(t)))
+	for name := range callers {
+		a := do(t, h, as(retry(first, state, yes), name).request(t))
+		own := strings.HasPrefix(name, "alice")
+		if own != strings.Contains(a.raw, "transferred") || !own && a.reason() != "requestState" {
+			t.Errorf("%s: %s", name, a.raw)
+		}
+	}
+	if len(done) != 2 || !strings.Contains(log.String(), statecodec.ErrPrincipal.Error()) {
+		t.Errorf("%v %s", done, log)
+	}
 }

@@ -250,8 +250,13 @@ func TestKeepAlive(t *testing.T) {
 // listenStream opens subscriptions/listen over a real connection.
 func listenStream(t *testing.T, server *httptest.Server, id, filter string) (lines *bufio.Scanner, leave func()) {
 	t.Helper()
+	return openStream(t, server, post{method: "subscriptions/listen", id: id, params: map[string]any{"notifications": json.RawMessage(filter)}})
+}
+
+func openStream(t *testing.T, server *httptest.Server, p post) (lines *bufio.Scanner, leave func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r := post{method: "subscriptions/listen", id: id, params: map[string]any{"notifications": json.RawMessage(filter)}}.request(t).WithContext(ctx)
+	r := p.request(t).WithContext(ctx)
 	r.URL.Scheme, r.URL.Host, r.RequestURI, r.Host = "http", strings.TrimPrefix(server.URL, "http://"), "", ""
 	resp, err := server.Client().Do(r)
 	if err != nil {
@@ -376,7 +381,7 @@ func TestListenIsBounded(t *testing.T) {
 	l := &listener{uris: []string{"docs://dir/"}, wake: make(chan struct{}, 1)}
 	full := hub{listeners: map[*listener]struct{}{l: {}}}
 	for i := range 3 * maxPending {
-		full.resourceUpdated(fmt.Sprintf("docs://dir/%d", i))
+		full.resourceUpdated(fmt.Sprintf("docs://dir/%d", i), nil)
 	}
 	if _, updated, _ := l.take(); len(updated) != maxPending+1 || updated[maxPending] != "docs://dir/" {
 		t.Errorf("%d pending, the last %q", len(updated), updated[len(updated)-1])

@@ -35,7 +35,7 @@ const startTime = 30 * time.Second
 func Start(t testing.TB, path string, env ...string) *Function {
 	t.Helper()
 	emulator := fixture.BuildProgram(t, program)
-	invoke, api := freeAddr(t), freeAddr(t)
+	invoke, api := fixture.FreeAddress(t), fixture.FreeAddress(t)
 	cmd := exec.Command(emulator,
 		"--runtime-interface-emulator-address", invoke, "--runtime-api-address", api, "--log-level", "warn", path)
 	// The function inherits the emulator's environment.
@@ -64,17 +64,6 @@ func Start(t testing.TB, path string, env ...string) *Function {
 			t.Fatal("the emulator does not listen")
 		}
 	}
-}
-
-// freeAddr is an address of this machine that nobody listened on a moment ago.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Invoke hands the function one event and returns its answer. A function that fails is

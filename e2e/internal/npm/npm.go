@@ -5,71 +5,35 @@ package npm
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
+
+	"github.com/thaw-mcp/thaw/e2e/internal/cache"
 )
 
 //go:embed package.json package-lock.json .npmrc
 var pinned embed.FS
 
-// cacheFolder is where downloads live, outside the tree.
-func cacheFolder() (string, error) {
-	if folder := os.Getenv("THAW_CACHE"); folder != "" {
-		return filepath.Abs(folder)
-	}
-	base, err := os.UserCacheDir() // XDG_CACHE_HOME, else ~/.cache
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(base, "thaw"), nil
-}
-
 // Install returns the folder that holds the packages of the lock file, after putting
-// them there unless they are. Processes may do so at the same time: each installs beside
-// the folder and moves its copy in place in one step, so a folder that is there is whole.
+// them there unless they are.
 func Install(ctx context.Context) (string, error) {
 	lock, err := pinned.ReadFile("package-lock.json")
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(lock)
-	cache, err := cacheFolder()
-	if err != nil {
-		return "", err
-	}
-	folder := filepath.Join(cache, "e2e-ts-"+hex.EncodeToString(sum[:8]))
-	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-		return folder, err
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
-	part, err := os.MkdirTemp(cache, "e2e-ts.part-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(part)
-	if err := os.CopyFS(part, pinned); err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--loglevel=error")
-	cmd.Dir = part
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
-	}
-	if err := os.Rename(part, folder); err != nil {
-		if _, other := os.Stat(folder); other == nil {
-			return folder, nil // another process was faster
+	return cache.Folder("e2e-ts", lock, func(folder string) error {
+		if err := os.CopyFS(folder, pinned); err != nil {
+			return err
 		}
-		return "", err
-	}
-	return folder, nil
+		cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--loglevel=error")
+		cmd.Dir = folder
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("npm ci: %w\n%s", err, out)
+		}
+		return nil
+	})
 }
 
 // Run runs a CommonJS script with Node and returns its standard output. The script

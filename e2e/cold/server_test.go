@@ -1,0 +1,36 @@
+// Package cold shows the promise of thaw on real processes: any cold instance continues
+// any call.
+package cold
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/thaw-mcp/thaw/e2e/internal/fixture"
+)
+
+// program is the conformance fixture, built once for all tests.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "cold-")
+	if err == nil {
+		defer os.RemoveAll(folder)
+		program, err = fixture.BuildIn(context.Background(), folder, fixture.Program)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// serve starts a server with a working directory of its own: what two of them share is in env.
+func serve(t *testing.T, env ...string) (url string) {
+	t.Helper()
+	return fixture.ServeIn(t, t.TempDir(), program, append([]string{"THAW_STORE=none"}, env...)...)
+}

@@ -1,0 +1,19 @@
+//go:build lambda.norpc
+
+package main
+
+import (
+	"errors"
+
+	"github.com/thaw-mcp/thaw/functions/deletefiles"
+	"github.com/thaw-mcp/thaw/runtime/serve"
+)
+
+// local is for a disk that stays, which Lambda has not.
+var local serve.Kit
+
+const allowedRoots = "s3://BUCKET[/PREFIX]"
+
+func openFolder(string) (deletefiles.Files, error) {
+	return nil, errors.New("a build for Lambda has no folders")
+}
