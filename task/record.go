@@ -1,6 +1,10 @@
 package task
 
-import "time"
+import (
+	"bytes"
+	"reflect"
+	"time"
+)
 
 // Status is what a client sees of a task (T-12).
 type Status string
@@ -29,7 +33,7 @@ const (
 	Done                  // terminal
 )
 
-// Head is the mutable part of a record; a store writes it as a whole.
+// Head is the mutable part of a record; a store writes it as a whole. Strings are UTF-8.
 type Head struct {
 	// ID is 1 to 128 characters of A-Z a-z 0-9 - and _.
 	ID   string
@@ -70,12 +74,32 @@ type Head struct {
 	Outcome *OutcomeRef
 }
 
+// Kept is what a store keeps of h: times and Poll to the millisecond, rounded down, times in
+// UTC, no Asked in place of an empty one. It shares nothing with h.
+func (h Head) Kept() Head {
+	for _, t := range []*time.Time{&h.Created, &h.Updated, &h.Expires, &h.LeaseUntil, &h.Sent, &h.Wake} {
+		*t = t.UTC().Truncate(time.Millisecond)
+	}
+	h.Poll = h.Poll.Truncate(time.Millisecond)
+	h.Asked = append([]Asked(nil), h.Asked...)
+	for i := range h.Asked {
+		h.Asked[i].Inline = bytes.Clone(h.Asked[i].Inline)
+	}
+	if h.Outcome != nil {
+		h.Outcome = &OutcomeRef{Epoch: h.Outcome.Epoch, Inline: bytes.Clone(h.Outcome.Inline)}
+	}
+	return h
+}
+
+// Equal reports whether a store keeps the same of both.
+func (h Head) Equal(o Head) bool { return reflect.DeepEqual(h.Kept(), o.Kept()) }
+
 // Asked is an outstanding question of a task.
 type Asked struct {
 	Key    string // on the wire
 	Epoch  uint32 // of the question part, where Inline is nil
 	Digest [16]byte
-	Inline []byte
+	Inline []byte // nil or not, also if it is empty
 }
 
 // OutcomeRef is how a task ended.
@@ -99,8 +123,8 @@ const (
 // Part is an immutable piece of a record, of any size: stores cut it up as they need.
 type Part struct {
 	Kind  Kind
-	Name  string // of a question or an answer: its key
+	Name  string // of a question or an answer: its key, 1 to MaxName bytes of UTF-8; else ""
 	Epoch uint32 // of the writer
-	Seq   uint32 // of an entry: its number, from 0
+	Seq   uint32 // of an entry: its number, from 0; else 0
 	Data  []byte
 }

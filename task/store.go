@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"time"
 )
 
@@ -17,12 +18,15 @@ import (
 // what is due is a Sweeper.
 //
 // Per task, Create, Head and Commit are linearizable across processes, and nil means
-// durable. Times are kept to the millisecond, rounded down, and come back in UTC. Slices are
-// copied. What a lost swap has stored of parts stays unseen and goes when the record does.
+// durable. A head comes back as Head.Kept has it, a part as it was put. Slices are copied.
 //
-// Nothing was written if the error is ErrNotFound, ErrExists, *Conflict or ErrTooLarge, or that
-// of a context that had ended before. Any other error means that the write may or may not have
-// been applied: read before deciding.
+// What a lost swap has stored of parts stays unseen and goes when the record does: it is
+// beyond the Journal, or of an epoch that no head names. Only an answer may be seen, and is
+// then the first one, even if the swap that brought it was lost.
+//
+// Nothing was written if the error is ErrNotFound, ErrExists, *Conflict or ErrTooLarge, that
+// of CheckWrite, or that of a context that had ended before. Any other error means that the
+// write may or may not have been applied: repeat it as it is, or read before deciding.
 type Store interface {
 	Uses
 
@@ -35,17 +39,23 @@ type Store interface {
 	Head(ctx context.Context, id string) (Head, error)
 
 	// Commit stores parts, then puts next in place of the head if and only if that has
-	// version next.Version-1 and expires after now. It never creates a head: if there is none
-	// that expires after now, ErrNotFound. A lost swap is *Conflict with what is there, only if
-	// another write won; repeating its own applied write is success. What the backend keeps
-	// beside the fields of Head survives.
+	// version next.Version-1 and expires after now. It never creates a head. If the head is
+	// equal to next already, this was a repetition of its own applied write and is success; if
+	// there is none that expires after now, ErrNotFound; else *Conflict with what is there,
+	// because another write won, perhaps over an applied try of this one. What the backend
+	// keeps beside the fields of Head survives.
 	Commit(ctx context.Context, now time.Time, next Head, parts ...Part) error
 
-	// Parts reads strongly the parts of one kind. Of entries it returns those with from <= Seq < to,
-	// in order of Seq, each in the version that was stored last; of questions and outcomes
-	// those of epoch from, and of questions and answers the one called name, or all in order
-	// of name if it is "". A part that a committed head refers to is whole, or the error is
-	// ErrCorrupt.
+	// Parts reads strongly the parts of one kind that a head the caller has read refers to:
+	// the call; the entries with from <= Seq < to, in order of Seq, each in the version that
+	// was stored last; the outcome of epoch from; the question of epoch from called name, the
+	// answer called name, or all of these in order of name if it is "". What else it is given
+	// does not count.
+	//
+	// Each entry of the range, the call, the outcome and a question that is named have to be
+	// there, and every part has to be whole, or the error is ErrCorrupt, ErrNotFound if the
+	// record is gone. An answer that nobody gave is none. Parts outlive their head by a day, so
+	// that who has read it can read them.
 	Parts(ctx context.Context, id string, k Kind, name string, from, to uint32) ([]Part, error)
 }
 
@@ -53,12 +63,16 @@ type Store interface {
 // stays; it may lag, so whoever acts on it reads the head before.
 type Sweeper interface {
 	// Due returns ids of tasks of a shard, 0 to Shards-1, whose Wake is not after before, the
-	// earliest first, at most limit.
+	// earliest first, at most limit, which is 1 or more. A task is always of the same shard.
+	// One that expired by before may be left out.
 	Due(ctx context.Context, before time.Time, shard, limit int) ([]string, error)
 }
 
 // Shards is over how many parts the index of due tasks is spread.
 const Shards = 16
+
+// Shard is the shard of a task, for stores that have no order of their own.
+func Shard(id string) int { return int(crc32.ChecksumIEEE([]byte(id)) % Shards) }
 
 var (
 	// ErrNotFound says that there is no such task.
