@@ -1,0 +1,284 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// Run is what a worker does with a task that it holds. It returns what became of it; the
+// claim is not to be used after that.
+type Run func(ctx context.Context, c *Claim) Result
+
+// Result is how a run ended: exactly one of its fields is set.
+type Result struct {
+	Outcome *Outcome // the task has ended
+	Park    *Park    // it waits
+	// Release gives the task up as interrupted: this worker cannot bring it further. It counts
+	// like the worker's death, and the reason is for the log.
+	Release string
+}
+
+// Park is what a task waits for: answers, a time, or only another worker.
+type Park struct {
+	Questions []Question
+	Until     time.Time // zero, without questions: go on at once, elsewhere
+	Entries   [][]byte  // of the journal, that belong to the wait
+}
+
+// Question is a request to the client, as the client gets it.
+type Question struct {
+	Key    string // on the wire, unique over the task's life (T-29)
+	Digest [16]byte
+	Data   []byte
+}
+
+// Claim is a task in the hands of a worker. Its methods are safe for concurrent use. They
+// fail with ErrLost once the task is somebody else's, or with ErrCancelled once its client has
+// cancelled it: the run's ctx has ended then too, with that cause.
+type Claim struct {
+	e     *Engine
+	end   context.CancelCauseFunc
+	began uint32 // length of the journal when it was claimed
+
+	mu      sync.Mutex
+	head    Head
+	valid   time.Time // until when this worker may begin something, by its own clock
+	message string    // to be shown with the next write
+	lost    error
+}
+
+var (
+	// ErrLost says that a claim is no longer its worker's.
+	ErrLost = errors.New("task: the claim is lost")
+	// ErrCancelled says that the client has cancelled the task.
+	ErrCancelled = errors.New("task: cancelled")
+)
+
+// Head is the task as the claim last wrote or read it.
+func (c *Claim) Head() Head {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.head
+}
+
+// Cleaning reports whether the task is cancelled already, and this is its one last run to
+// clean up: steps run and are recorded, the outcome is dropped.
+func (c *Claim) Cleaning() bool { return c.Head().Status == Cancelled }
+
+// Call is what the task was created with.
+func (c *Claim) Call(ctx context.Context) ([]byte, error) {
+	parts, err := c.e.store.Parts(ctx, c.head.ID, PartCall, "", 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) != 1 {
+		return nil, ErrCorrupt
+	}
+	return parts[0].Data, nil
+}
+
+// Journal is what the task has recorded: its entries in order.
+func (c *Claim) Journal(ctx context.Context) ([][]byte, error) {
+	h := c.Head()
+	parts, err := c.e.store.Parts(ctx, h.ID, PartEntry, "", 0, h.Journal)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) != int(h.Journal) {
+		return nil, ErrCorrupt
+	}
+	entries := make([][]byte, len(parts))
+	for i, p := range parts {
+		entries[i] = p.Data
+	}
+	return entries, nil
+}
+
+// Answers are what the client has said, by wire key.
+func (c *Claim) Answers(ctx context.Context) (map[string][]byte, error) {
+	parts, err := c.e.store.Parts(ctx, c.Head().ID, PartAnswer, "", 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	answers := make(map[string][]byte, len(parts))
+	for _, p := range parts {
+		answers[p.Name] = p.Data
+	}
+	return answers, nil
+}
+
+// Begin reports whether the worker may begin something: it holds the task and will for a
+// while. It says nothing of what was begun before.
+func (c *Claim) Begin() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lost != nil {
+		return c.lost
+	}
+	if !c.e.now().Before(c.valid) {
+		return c.lose(ErrLost)
+	}
+	return nil
+}
+
+// Record commits an entry of the journal. When it returns nil the entry is there whatever
+// happens.
+func (c *Claim) Record(ctx context.Context, entry []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.head.Journal
+	return c.swap(ctx, func(h *Head) []Part {
+		h.Journal = at + 1
+		h.Interrupted, h.Sends = 0, 0
+		return []Part{{Kind: PartEntry, Epoch: h.Epoch, Seq: at, Data: entry}}
+	}, func(now *Head) bool { return c.mine(now) && now.Journal > at })
+}
+
+// Say has the client see message with the next write of the head, at the next heartbeat at
+// the latest.
+func (c *Claim) Say(message string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.message = cutMessage(message)
+}
+
+func cutMessage(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	cut := maxMessage - len("…")
+	for cut > 0 && !utf8.RuneStart(message[cut]) {
+		cut--
+	}
+	return message[:cut] + "…"
+}
+
+// mine reports whether now is a head that this claim holds.
+func (c *Claim) mine(now *Head) bool { return now.Epoch == c.head.Epoch && now.Worker == c.head.Worker }
+
+// swap writes the head that change makes of the present one, with the lease renewed. After
+// a conflict it looks again, and applied tells whether its own write is what it finds. c.mu is
+// held.
+func (c *Claim) swap(ctx context.Context, change func(h *Head) []Part, applied func(now *Head) bool) error {
+	for {
+		if c.lost != nil {
+			return c.lost
+		}
+		next := c.head
+		next.Asked = slices.Clone(c.head.Asked)
+		next.Version++
+		now := c.e.clock()
+		parts := change(&next)
+		c.renew(&next, now)
+		sent := c.e.now()
+		err := c.e.commit(ctx, next, parts...)
+		var conflict *Conflict
+		switch {
+		case err == nil:
+			c.took(next, sent)
+			return nil
+		case errors.Is(err, ErrNotFound):
+			return c.lose(ErrLost) // expired or removed
+		case !errors.As(err, &conflict):
+			return err // nobody knows; the lease runs on
+		}
+		found := conflict.Now
+		if applied(&found) {
+			c.head = found
+			if c.mine(&found) {
+				c.took(found, sent)
+			}
+			return nil
+		}
+		if err := c.judge(&found); err != nil {
+			return c.lose(err)
+		}
+		c.head = found
+	}
+}
+
+// renew extends the lease of a head that stays claimed.
+func (c *Claim) renew(next *Head, now time.Time) {
+	if next.Worker == "" {
+		return
+	}
+	next.LeaseUntil = now.Add(c.e.limits.Lease)
+	next.Wake = c.e.wakeOfRunning(next)
+	if c.message != next.Message && c.message != "" && next.Status == Working {
+		next.Message = c.message
+		touch(next, now)
+	}
+}
+
+// took notes a head that is this claim's. The lease counts from when the write was sent.
+func (c *Claim) took(h Head, sent time.Time) {
+	c.head = h
+	c.valid = sent.Add(c.e.limits.Lease - c.e.limits.Guard)
+}
+
+// judge reports why a head is not this claim's any more, or nil.
+func (c *Claim) judge(found *Head) error {
+	switch {
+	case found.Status == Cancelled && c.head.Status != Cancelled:
+		return ErrCancelled
+	case !c.mine(found) || found.Phase != Running:
+		return ErrLost
+	}
+	return nil
+}
+
+// lose ends the run; the first reason stays.
+func (c *Claim) lose(why error) error {
+	if c.lost == nil {
+		c.lost = why
+		c.end(why)
+	}
+	return c.lost
+}
+
+// keepAlive renews the lease and looks for a cancellation until ctx ends. Each renewal is a
+// full swap, so that one that arrives late changes nothing.
+func (c *Claim) keepAlive(ctx context.Context) {
+	look := time.NewTicker(c.e.limits.Look)
+	defer look.Stop()
+	beat := time.NewTicker(c.e.limits.Heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+			c.mu.Lock()
+			version := c.head.Version
+			err := c.swap(ctx, func(*Head) []Part { return nil }, func(now *Head) bool { return c.mine(now) && now.Version == version+1 })
+			c.mu.Unlock()
+			if err != nil && ctx.Err() == nil {
+				c.e.logger.LogAttrs(ctx, slog.LevelWarn, "a task's lease was not renewed", slog.String("task", c.head.ID), slog.String("error", err.Error()))
+			}
+		case <-look.C:
+			c.look(ctx)
+		}
+		if c.Begin() != nil {
+			return
+		}
+	}
+}
+
+func (c *Claim) look(ctx context.Context) {
+	found, err := c.e.store.Head(ctx, c.head.ID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case errors.Is(err, ErrNotFound):
+		_ = c.lose(ErrLost)
+	case err == nil && found.Version > c.head.Version:
+		if why := c.judge(&found); why != nil {
+			_ = c.lose(why)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Verdict says what becomes of the message that had a worker look at a task.
+type Verdict struct {
+	// Ack: the message has done its work, or there is none. Otherwise it is kept and shows
+	// again, not before After.
+	Ack   bool
+	After time.Duration
+}
+
+var acknowledged = Verdict{Ack: true}
+
+// Work looks at a task, as a message said, and runs it if it can be claimed. The message is
+// acknowledged only if the task is absent, expired, at its end or waiting for its client, or
+// if the run that was claimed has ended in a committed write; in every other case it is kept.
+// What failed is fails in for a run that a task cannot get any more.
+func (e *Engine) Work(ctx context.Context, id string, run Run) Verdict {
+	h, err := e.store.Head(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return acknowledged
+	}
+	if err != nil {
+		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task cannot be read", slog.String("task", id), slog.String("error", err.Error()))
+		return Verdict{After: e.limits.Guard}
+	}
+	now := e.clock()
+	switch {
+	case expired(&h, now), h.Phase == Done, h.Phase == Asking:
+		return acknowledged
+	case !e.claimable(&h, now):
+		return Verdict{After: max(h.Wake.Sub(now), time.Second)}
+	}
+	c, verdict := e.claim(ctx, h)
+	if c == nil {
+		return verdict
+	}
+	return e.hold(ctx, c, run)
+}
+
+// claim takes a claimable task, or fails one that was claimed often enough.
+func (e *Engine) claim(ctx context.Context, h Head) (*Claim, Verdict) {
+	next := h
+	next.Version++
+	next.Epoch++
+	next.Claims++
+	if h.Phase == Running { // over a dead lease
+		next.Interrupted++
+	}
+	switch {
+	case next.Interrupted >= e.limits.MaxInterrupted:
+		return nil, e.giveUp(ctx, h, fmt.Sprintf("its workers died %d times in a row", next.Interrupted))
+	case next.Claims > e.limits.MaxClaims:
+		return nil, e.giveUp(ctx, h, fmt.Sprintf("it was claimed %d times", h.Claims))
+	}
+	now := e.clock()
+	next.Phase, next.Worker = Running, freshName()
+	next.LeaseUntil = now.Add(e.limits.Lease)
+	next.Wake = e.wakeOfRunning(&next)
+	next.Sends = 0
+	sent := e.now()
+	c := &Claim{e: e, began: h.Journal}
+	err := e.commit(ctx, next)
+	var conflict *Conflict
+	if errors.As(err, &conflict) && conflict.Now.Epoch == next.Epoch && conflict.Now.Worker == next.Worker {
+		next, err = conflict.Now, nil // its own write, of which the answer was lost
+	}
+	if err != nil {
+		// Somebody else has it, or nobody knows: whoever looks next finds out.
+		return nil, Verdict{After: e.limits.Guard}
+	}
+	c.took(next, sent)
+	return c, Verdict{}
+}
+
+// giveUp fails a task that no worker brings to its end. One that is cancelled already only
+// ends.
+func (e *Engine) giveUp(ctx context.Context, h Head, why string) Verdict {
+	e.logger.LogAttrs(ctx, slog.LevelError, "a task is given up", slog.String("task", h.ID), slog.String("tool", h.Tool), slog.String("why", why))
+	var err error
+	if h.Status == Cancelled {
+		err = e.commit(ctx, e.cleaned(h))
+	} else {
+		_, err = e.finish(ctx, h, interrupted)
+	}
+	if err != nil {
+		return Verdict{After: e.limits.Guard}
+	}
+	return acknowledged
+}
+
+// interrupted is how a task ends that is given up.
+var interrupted = Outcome{Status: Failed, Message: "The task was interrupted too often and was given up.",
+	Data: []byte(`{"code":-32603,"message":"The task was interrupted too often and was given up","data":{"reason":"interrupted"}}`)}
+
+// cleaned is a cancelled head after its clean-up run.
+func (e *Engine) cleaned(h Head) Head {
+	h.Version++
+	h.Phase, h.Worker = Done, ""
+	h.LeaseUntil, h.Wake, h.Asked = time.Time{}, time.Time{}, nil
+	return h
+}
+
+// hold runs a claimed task and commits what became of it. It returns after the renewals of
+// the lease have ended, so that none of them outlives the run.
+func (e *Engine) hold(ctx context.Context, c *Claim, run Run) Verdict {
+	ctx, end := context.WithCancelCause(ctx)
+	c.end = end
+	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var renewals sync.WaitGroup
+	renewals.Go(func() { c.keepAlive(alive) })
+	result := run(ctx, c)
+	stop()
+	renewals.Wait()
+	end(nil)
+	// What the run ended in is written although the worker's own time may be over.
+	ctx = context.WithoutCancel(ctx)
+	if result.Release != "" {
+		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task is released", slog.String("task", c.head.ID), slog.String("why", result.Release))
+		return Verdict{After: time.Until(c.head.Wake)}
+	}
+	next, err := c.conclude(ctx, result)
+	switch {
+	case errors.Is(err, ErrCancelled), errors.Is(err, ErrLost):
+		// The head says what goes on; this message has no part in it.
+		return acknowledgedIf(errors.Is(err, ErrCancelled))
+	case err != nil:
+		e.logger.LogAttrs(ctx, slog.LevelError, "the end of a run was not written", slog.String("task", c.head.ID), slog.String("error", err.Error()))
+		return Verdict{After: e.limits.Guard}
+	}
+	switch next.Phase {
+	case Ready:
+		_ = e.dispatch(ctx, &next, 0) // a sweep heals it
+	case Sleeping:
+		if wait := next.Wake.Sub(e.clock()); wait <= MaxDelay {
+			_ = e.dispatch(ctx, &next, max(wait, 0))
+		}
+	}
+	return acknowledged
+}
+
+func acknowledgedIf(ack bool) Verdict { return Verdict{Ack: ack, After: time.Second} }
+
+// conclude writes what became of a run.
+func (c *Claim) conclude(ctx context.Context, r Result) (Head, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	epoch := c.head.Epoch
+	var phase Phase
+	err := c.swap(ctx, func(h *Head) (parts []Part) {
+		switch {
+		case h.Status == Cancelled:
+			*h = c.e.cleaned(c.head)
+		case r.Outcome != nil:
+			*h, parts = c.e.ended(c.head, *r.Outcome)
+		default:
+			parts = c.park(h, r.Park)
+		}
+		phase = h.Phase
+		return parts
+	}, func(now *Head) bool {
+		// Nobody but this claim takes the worker from a head of its epoch, or the client by
+		// cancelling, which is no end that this run has written.
+		return now.Epoch == epoch && now.Worker == "" && (now.Status != Cancelled || phase == Done && now.Phase == Done)
+	})
+	return c.head, err
+}
+
+// park changes a claimed head into one that waits.
+func (c *Claim) park(h *Head, p *Park) (parts []Part) {
+	now := c.e.clock()
+	h.Worker, h.LeaseUntil = "", time.Time{}
+	h.Sends = 0
+	if c.message != "" && c.message != h.Message {
+		h.Message = c.message
+		touch(h, now)
+	}
+	for i, entry := range p.Entries {
+		parts = append(parts, Part{Kind: PartEntry, Epoch: h.Epoch, Seq: h.Journal + uint32(i), Data: entry})
+	}
+	h.Journal += uint32(len(p.Entries))
+	if len(parts) > 0 {
+		h.Interrupted = 0
+	}
+	switch {
+	case len(p.Questions) > 0:
+		h.Status, h.Phase, h.Wake, h.Interrupted = InputRequired, Asking, time.Time{}, 0
+		touch(h, now)
+		room := maxInline
+		for _, q := range p.Questions {
+			a := Asked{Key: q.Key, Digest: q.Digest, Epoch: h.Epoch}
+			if room -= len(q.Data); room >= 0 {
+				a.Inline = q.Data
+			} else {
+				room += len(q.Data)
+				parts = append(parts, Part{Kind: PartQuestion, Name: q.Key, Epoch: h.Epoch, Data: q.Data})
+			}
+			h.Asked = append(h.Asked, a)
+		}
+	case !p.Until.IsZero():
+		h.Phase, h.Wake, h.Interrupted = Sleeping, p.Until.UTC().Truncate(time.Millisecond), 0
+	default:
+		// A claim that has brought nothing counts like a death: the brake on a task that is
+		// continued for ever.
+		if h.Journal == c.began {
+			h.Interrupted++
+		}
+		h.Phase, h.Sent, h.Wake = Ready, now, now.Add(c.e.resendAfter(0))
+	}
+	return parts
+}
