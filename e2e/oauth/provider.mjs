@@ -25,6 +25,9 @@ const cookieKeys = [randomUUID()];
 const provide = (issuer) => new Provider(issuer, {
   jwks: { keys },
   cookies: { keys: cookieKeys },
+  // The client registers with the scopes of its first login. Kept, they would be all that it
+  // may ever ask for.
+  extraClientMetadata: { properties: ['any'], validator: (_, key, value, metadata) => { delete metadata.scope; } },
   features: {
     registration: { enabled: true },
     resourceIndicators: { enabled: true, getResourceServerInfo: (_, resource) => resourceServer(resource) },
