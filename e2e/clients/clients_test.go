@@ -21,8 +21,9 @@ func TestClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := fixture.Build(t)
-	function := emulator.Start(t, program, "THAW_AUTH=none", "THAW_STORE=none", "THAW_STATE_KEY=none")
+	// With keys in a file, which the build for Lambda alone cannot open.
+	program := fixture.BuildProgram(t, fixture.Program)
+	function := emulator.Start(t, program, "THAW_AUTH=none", "THAW_STORE=none", "THAW_STATE_KEY=file:"+fixture.NewKey(t, program))
 	hosts := []struct {
 		name      string
 		handler   http.Handler

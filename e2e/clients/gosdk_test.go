@@ -22,9 +22,15 @@ func goClient(t *testing.T, endpoint string) *report {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var progress progressLog
+	var u user
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { progress.add(r.Params.Progress) },
+		ElicitationHandler:          u.elicit,
+		//lint:ignore SA1019 servers may ask for it until the protocol drops it
+		CreateMessageHandler: u.sample,
 	})
+	//lint:ignore SA1019 servers may ask for them until the protocol drops them
+	client.AddRoots(&mcp.Root{URI: root})
 	s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: endpoint, MaxRetries: -1}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +42,7 @@ func goClient(t *testing.T, endpoint string) *report {
 	g.tools(r)
 	g.prompts(r)
 	g.resources(r)
+	g.asking(r, &u)
 	// Notifications are handled beside the calls; closing waits for their handlers.
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -126,6 +126,7 @@ func (r *recorder) check(t *testing.T, schema *wire.Schema) {
 			}
 		}
 	}
+	checkRounds(t, r.all)
 	for _, method := range methods {
 		if seen[method] == 0 {
 			t.Errorf("the client never used %s: %v", method, seen)

@@ -34,6 +34,16 @@ type report struct {
 	Missing   int      `json:"missing"` // error code of a resource that does not exist
 
 	Completion []string `json:"completion"`
+
+	// Of calls that ask in their middle.
+	Greeting    string   `json:"greeting"`
+	Declined    string   `json:"declined"` // text of the result for a user who does not want to say
+	Likes       string   `json:"likes"`    // asked one thing after the other
+	Capital     string   `json:"capital"`
+	Roots       string   `json:"roots"`
+	AtOnce      string   `json:"atOnce"` // asked three things at once
+	AskedPrompt string   `json:"askedPrompt"`
+	Questions   []string `json:"questions"` // that user and model have read, in any order
 }
 
 const version = "2026-07-28"
@@ -86,6 +96,17 @@ func (r *report) check(t *testing.T, streaming bool) {
 	if !slices.Equal(r.Completion, []string{"testValue1", "testValue2"}) {
 		t.Errorf("completion is %q", r.Completion)
 	}
+
+	equal(t, "greeting", r.Greeting, "Hello, Zoë!")
+	equal(t, "answer to a user who declines", r.Declined, "the user did not answer")
+	equal(t, "result after two rounds", r.Likes, "Zoë likes green")
+	equal(t, "answer of the model", r.Capital, "The model says: Paris")
+	equal(t, "roots", r.Roots, "Roots: file:///a%20project")
+	equal(t, "three answers at once", r.AtOnce, "Good day Zoë, of 1 roots")
+	equal(t, "prompt that asks", r.AskedPrompt, "Use this context: 日本語")
+	slices.Sort(r.Questions)
+	equal(t, "questions", strings.Join(r.Questions, "; "), "Generate a greeting; Step 1: What is your name?; Step 2: What is your favorite color?; "+
+		"What context should the prompt use?; What is the capital of France?; What is your name?; What is your name?; What is your name?")
 }
 
 func equal[T comparable](t *testing.T, what string, got, want T) {

@@ -21,8 +21,36 @@ const codeOf = async (request) => {
   throw new Error('the request did not fail');
 };
 
+// What the user and the model say to what they read.
+const answers = {
+  'What is your name?': { name: 'Zoë' },
+  'Step 1: What is your name?': { name: 'Zoë' },
+  'Step 2: What is your favorite color?': { color: 'green' },
+  'What context should the prompt use?': { context: '日本語' },
+  'What is the capital of France?': 'Paris',
+  'Generate a greeting': 'Good day',
+};
+
 async function main() {
-  const client = new Client({ name: 'e2e-ts', version: '1.0.0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  const client = new Client({ name: 'e2e-ts', version: '1.0.0' }, {
+    versionNegotiation: { mode: { pin: '2026-07-28' } },
+    capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} },
+  });
+  const questions = [];
+  const answerTo = (question) => {
+    questions.push(question);
+    if (!(question in answers)) throw new Error(`nobody understands ${question}`);
+    return answers[question];
+  };
+  let declines = false;
+  client.setRequestHandler('elicitation/create', ({ params }) => {
+    const content = answerTo(params.message);
+    return declines ? { action: 'decline' } : { action: 'accept', content };
+  });
+  client.setRequestHandler('sampling/createMessage', ({ params }) => ({
+    model: 'e2e', role: 'assistant', content: { type: 'text', text: answerTo(text(params.messages.map((m) => m.content))) },
+  }));
+  client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///a%20project' }] }));
   await client.connect(new StreamableHTTPClientTransport(new URL(process.argv[2])));
 
   const call = async (name, args, isError, options) => {
@@ -63,6 +91,19 @@ async function main() {
   r.blob = (await read('test://static-binary')).blob;
   r.template = (await read('test://template/4%202/data')).text;
   r.missing = await codeOf(client.readResource({ uri: 'test://no-such-resource' }));
+
+  // The client itself answers and tries again.
+  const ask = async (what, isError) => text((await call(`test_input_required_result_${what}`, {}, isError)).content);
+  r.greeting = await ask('elicitation', false);
+  declines = true;
+  r.declined = await ask('elicitation', true);
+  declines = false;
+  r.likes = await ask('multi_round', false);
+  r.capital = await ask('sampling', false);
+  r.roots = await ask('list_roots', false);
+  r.atOnce = await ask('multiple_inputs', false);
+  r.askedPrompt = text((await client.getPrompt({ name: 'test_input_required_result_prompt' })).messages.map((m) => m.content));
+  r.questions = questions;
   await client.close();
   process.stdout.write(JSON.stringify(r));
 }

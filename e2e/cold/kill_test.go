@@ -36,6 +36,7 @@ func fleet(t *testing.T, first ...string) (one *fixture.Server, other string) {
 // know then what was done, so nobody does it again: until the round's time is over the
 // same retry is told to wait, and then the user starts again.
 func TestKilledInAStep(t *testing.T) {
+	t.Parallel()
 	const roundTime = 6 * time.Second
 	dies, lives := fleet(t, "THAW_REQUEST_TIMEOUT="+roundTime.String())
 	call := request{tool: "transfer_slowly", arguments: `{"to":"A","amount":10,"seconds":60}`}
@@ -108,6 +109,7 @@ func TestRetryWhileTheFirstRuns(t *testing.T) {
 // A round that is cut off after its effect has an end like any other: whoever asks again
 // gets it, and nothing is done twice (R-19, H-20).
 func TestCutOff(t *testing.T) {
+	t.Parallel()
 	for name, cut := range map[string]func(server *fixture.Server, leave context.CancelFunc) error{
 		"the client leaves": func(_ *fixture.Server, leave context.CancelFunc) error {
 			leave()

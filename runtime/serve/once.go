@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -65,14 +66,19 @@ func (c *running) claim(t *tool) (replay *failure, refusal *failure) {
 	case first:
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		c.claimed = &u
 		if c.ended { // meanwhile, and the answer did not wait for the claim
+			c.release()
 			return nil, internal(reasonTimeout, c.name+" timed out")
 		}
-		c.claimed = &u
 		return nil, nil
 	case prev.Round == u.Round && prev.Answers == u.Answers && prev.Done && len(prev.Response) > 0:
-		if f := c.recorded(prev.Response); f != nil {
-			return f, nil
+		replay, err := c.recorded(prev.Response)
+		if errors.Is(err, statecodec.ErrKeyUnavailable) {
+			return nil, stateFailure(err)
+		}
+		if err == nil {
+			return replay, nil
 		}
 	case prev.Round == u.Round && prev.Answers == u.Answers && !prev.Done && c.h.now().Before(prev.Deadline):
 		f := internal(reasonInProgress, "The call is going on: try again for its answer")
@@ -84,8 +90,11 @@ func (c *running) claim(t *tool) (replay *failure, refusal *failure) {
 
 func (c *running) refuseReplay() *failure {
 	c.h.refusals.log(c.h.now(), statecodec.ErrReplayed, func(suppressed int) {
-		c.log(slog.LevelWarn, "request state refused", slog.String("why", statecodec.ErrReplayed.Error()),
-			slog.Int("round", int(c.before.state.Round)), slog.Int("suppressed", suppressed))
+		attrs := []slog.Attr{slog.String("why", statecodec.ErrReplayed.Error()), slog.Int("round", int(c.before.state.Round))}
+		if suppressed > 0 {
+			attrs = append(attrs, slog.Int("suppressed", suppressed))
+		}
+		c.log(slog.LevelWarn, "request state refused", attrs...)
 	})
 	return stateFailure(statecodec.ErrReplayed)
 }
@@ -124,14 +133,19 @@ func (c *running) settleClaim(o outcome) {
 		return
 	}
 	if o.mendable() && !c.run.Effects() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), recordTimeout)
-		defer cancel()
-		if err := c.h.store.Release(ctx, *c.claimed); err != nil {
-			c.logError(slog.LevelError, "the round of a once-only call was not given back", err)
-		}
+		c.release()
 		return
 	}
 	c.record(o)
+}
+
+// release gives the claimed round back.
+func (c *running) release() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), recordTimeout)
+	defer cancel()
+	if err := c.h.store.Release(ctx, *c.claimed); err != nil {
+		c.logError(slog.LevelError, "the round of a once-only call was not given back", err)
+	}
 }
 
 // mendable reports whether the same retry may fare better: the client declared too little,
@@ -173,12 +187,15 @@ func (c *running) recordBinding() []byte {
 	return append(append([]byte(c.sealedID().LogID()), '/'), strconv.Itoa(int(c.before.state.Round))...)
 }
 
-// recorded is the recorded answer, or nil if it does not open.
-func (c *running) recorded(sealed []byte) *failure {
+// recorded is the recorded answer.
+func (c *running) recorded(sealed []byte) (*failure, error) {
 	plain, err := c.h.codec.OpenRecord(c.ctx, recordPurpose, c.recordBinding(), sealed)
-	if err != nil || len(plain) < 2 {
-		c.log(slog.LevelError, "a recorded answer does not open")
-		return nil
+	if err == nil && len(plain) < 2 {
+		err = statecodec.ErrMalformed
 	}
-	return &failure{status: int(binary.BigEndian.Uint16(plain)), replay: plain[2:]}
+	if err != nil {
+		c.logError(slog.LevelError, "a recorded answer does not open", err)
+		return nil, err
+	}
+	return &failure{status: int(binary.BigEndian.Uint16(plain)), replay: plain[2:]}, nil
 }

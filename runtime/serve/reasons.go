@@ -34,6 +34,7 @@ const (
 	reasonStopping             = "stopping"               // the server ends before the handler did
 	reasonTooManyStreams       = "too_many_streams"       // subscriptions/listen beyond the limit
 	reasonTimeout              = "timeout"                // the handler did not end in time
+	reasonInterrupted          = "interrupted"            // the client left, or the server stopped, when a once-only round had had an effect
 	reasonHandlerError         = "handler_error"          // a prompt, resource or completion handler gave an error with a text of its own
 	reasonHandlerFailed        = "handler_failed"         // the handler failed; the log has why
 	reasonBrokenTool           = "broken_tool"            // the tool's schema, or its output, is wrong; the log has why

@@ -310,6 +310,9 @@ func (c *running) toolError(err error) []byte {
 	} else if c.timedOut(err) {
 		c.logError(slog.LevelWarn, "tool timed out", err)
 		text, reason = c.name+" timed out", reasonTimeout
+	} else if errors.Is(err, context.Canceled) && errors.Is(c.ctx.Err(), context.Canceled) {
+		c.logError(slog.LevelWarn, "tool was interrupted", err)
+		text, reason = c.name+" was interrupted, and may have done part of its work", reasonInterrupted
 	} else {
 		c.logError(slog.LevelError, "tool failed", err)
 		text, reason = c.masked("failed", err), reasonHandlerFailed

@@ -113,11 +113,11 @@ func (h *Handler) binding(p *thaw.Principal, method, name string, args []byte) (
 func stateFailure(err error) *failure {
 	switch {
 	case errors.Is(err, statecodec.ErrKeyUnavailable):
-		f := internal(reasonKeyUnavailable, "The state cannot be read now: try again")
+		f := internal(reasonKeyUnavailable, "The call cannot go on now: try again")
 		f.status, f.retryAfter = http.StatusServiceUnavailable, 2*time.Second
 		return f
 	case errors.Is(err, statecodec.ErrKeyDenied):
-		return internal(reasonKeyDenied, "The state cannot be read")
+		return internal(reasonKeyDenied, "The call cannot go on")
 	}
 	return invalidParams(reasonRequestState, "Invalid request state: start the call again")
 }
