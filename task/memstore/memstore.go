@@ -1,5 +1,5 @@
-// Package memstore keeps records of calls in the memory of one process, for tests and
-// trials: what it holds ends with the process, and no other instance sees it.
+// Package memstore keeps tasks and records of calls in the memory of one process, for tests
+// and trials: what it holds ends with the process, and no other instance sees it.
 package memstore
 
 import (
@@ -17,18 +17,21 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Store is a task.Store. Safe for concurrent use.
+// Store is a task.Store and a task.Sweeper. Safe for concurrent use.
 type Store struct {
 	now func() time.Time
 
-	mu       sync.Mutex
-	uses     map[string]*use
-	byExpiry expiryHeap // the same records
+	mu           sync.Mutex
+	uses         map[string]*use
+	expiringUses queue[use]
+	tasks        map[string]*record
+	expiring     queue[record]
+	waking       [task.Shards]queue[record]
 }
 
 // New makes an empty Store.
 func New(o *Options) *Store {
-	s := &Store{now: time.Now, uses: map[string]*use{}}
+	s := &Store{now: time.Now, uses: map[string]*use{}, tasks: map[string]*record{}}
 	if o != nil && o.Now != nil {
 		s.now = o.Now
 	}

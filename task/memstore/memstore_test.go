@@ -19,6 +19,10 @@ func backend(testing.TB) func() task.Store {
 
 func TestUses(t *testing.T) { storetest.Uses(t, backend) }
 
+func TestStore(t *testing.T) { storetest.Store(t, backend) }
+
+func BenchmarkStore(b *testing.B) { storetest.BenchmarkStore(b, backend) }
+
 func BenchmarkUses(b *testing.B) { storetest.BenchmarkUses(b, backend) }
 
 func TestExpiredRecordsGo(t *testing.T) {

@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"bytes"
-	"container/heap"
 	"context"
 	"time"
 
@@ -13,12 +12,14 @@ type use struct {
 	task.Use
 	done     bool
 	response []byte
-	index    int // in the heap
+	expiry   place[use]
 }
 
-func (r *use) set(u task.Use) {
+// take makes r the record of u. s.mu is held.
+func (s *Store) take(r *use, u task.Use) {
 	u.Deadline, u.Expires = kept(u.Deadline), kept(u.Expires)
 	r.Use, r.done, r.response = u, false, nil
+	s.expiringUses.set(&r.expiry, r, u.Expires)
 }
 
 func (r *use) used() task.Used {
@@ -37,16 +38,14 @@ func (s *Store) Claim(ctx context.Context, u task.Use) (first bool, prev task.Us
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.removeExpired()
+	s.removeExpiredUses()
 	switch r := s.uses[u.Call]; {
 	case r == nil:
 		r = &use{}
-		r.set(u)
 		s.uses[u.Call] = r
-		heap.Push(&s.byExpiry, r)
+		s.take(r, u)
 	case r.Round < u.Round:
-		r.set(u)
-		heap.Fix(&s.byExpiry, r.index)
+		s.take(r, u)
 	case r.Round > u.Round || r.Write != u.Write || r.done:
 		return false, r.used(), nil
 	}
@@ -95,38 +94,14 @@ func (s *Store) Release(ctx context.Context, u task.Use) error {
 // expired ones shrinks, and so few that no claim waits for it.
 const removedPerClaim = 2
 
-func (s *Store) removeExpired() {
+func (s *Store) removeExpiredUses() {
 	now := s.now()
 	for range removedPerClaim {
-		if len(s.byExpiry) == 0 || s.byExpiry[0].Expires.After(now) {
+		r := s.expiringUses.by(now)
+		if r == nil {
 			return
 		}
-		delete(s.uses, heap.Pop(&s.byExpiry).(*use).Call)
+		s.expiringUses.remove(&r.expiry)
+		delete(s.uses, r.Call)
 	}
-}
-
-// expiryHeap has the record that expires first on top.
-type expiryHeap []*use
-
-func (h expiryHeap) Len() int           { return len(h) }
-func (h expiryHeap) Less(i, j int) bool { return h[i].Expires.Before(h[j].Expires) }
-func (h expiryHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push implements heap.Interface.
-func (h *expiryHeap) Push(x any) {
-	r := x.(*use)
-	r.index = len(*h)
-	*h = append(*h, r)
-}
-
-// Pop implements heap.Interface.
-func (h *expiryHeap) Pop() any {
-	last := len(*h) - 1
-	r := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return r
 }
