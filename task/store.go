@@ -21,8 +21,8 @@ import (
 // durable. A head comes back as Head.Kept has it, a part as it was put. Slices are copied.
 //
 // What a lost swap has stored of parts stays unseen and goes when the record does: it is
-// beyond the Journal, or of an epoch that no head names. Only an answer may be seen, and is
-// then the first one, even if the swap that brought it was lost.
+// beyond the Journal, or of an epoch that no head names. Only what is put once, a call or an
+// answer, may be seen, and is then the first one, even if the write that brought it was lost.
 //
 // Nothing was written if the error is ErrNotFound, ErrExists, *Conflict or ErrTooLarge, that
 // of CheckWrite, or that of a context that had ended before. Any other error means that the
