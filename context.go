@@ -51,11 +51,13 @@ type CallInfo struct {
 	ID string
 	// Tool is the name of the tool or prompt, or the URI of the resource.
 	Tool string
+	// TaskID is the task's, "" in a plain call.
+	TaskID string
 	// Principal is who calls; changing its Scopes or Claims has no effect on later calls.
 	Principal Principal
 	// Round counts the requests of the call from 1; a call that asks has more than one.
 	Round int
-	// Attempt counts from 1 the runs that were begun anew after a crash.
+	// Attempt counts from 1 how often workers have taken the task up; 1 in a plain call.
 	Attempt int
 	// Revision is the tool's when the call began.
 	Revision int

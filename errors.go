@@ -37,6 +37,9 @@ var (
 	// ErrDismissed says that the user closed a question without an answer. Returned as it is
 	// the model reads that.
 	ErrDismissed error = &toolError{text: "the user dismissed the question"}
+	// ErrCancelled says that the client has cancelled the task: of what waits in its clean-up
+	// run, and the cause of a running one's ctx. Steps still run, to clean up.
+	ErrCancelled = call.ErrCancelled
 	// ErrNoCall says that a ctx is not one that a handler was given, or that the handler has
 	// returned.
 	ErrNoCall = call.ErrNoCall

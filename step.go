@@ -70,7 +70,19 @@ func step(ctx context.Context, key string, at call.Site, fn func(context.Context
 	if c == nil {
 		return nil, ErrNoCall
 	}
-	out, err := c.Step(ctx, key, at, func(ctx context.Context, attempt int) (call.Outcome, error) {
+	out, err := c.Step(ctx, key, at, recordable(fn))
+	if err != nil {
+		return nil, err
+	}
+	if out.Failed {
+		return nil, decodeFailure(out.JSON)
+	}
+	return out.JSON, nil
+}
+
+// recordable is fn with its errors sorted: what is to be recorded of them, and what is not.
+func recordable(fn func(context.Context) ([]byte, error)) call.StepFunc {
+	return func(ctx context.Context, attempt int) (call.Outcome, error) {
 		value, err := fn(ctx)
 		if err == nil {
 			return call.Outcome{JSON: value}, nil
@@ -83,14 +95,7 @@ func step(ctx context.Context, key string, at call.Site, fn func(context.Context
 		}
 		failure, encodeErr := encodeFailure(err)
 		return call.Outcome{JSON: failure, Failed: true}, encodeErr
-	})
-	if err != nil {
-		return nil, err
 	}
-	if out.Failed {
-		return nil, decodeFailure(out.JSON)
-	}
-	return out.JSON, nil
 }
 
 // ended reports whether err is the end of ctx and no finding of the step.

@@ -53,6 +53,13 @@ type ToolOptions struct {
 	Timeout time.Duration
 	// Rate limits calls; nil is none (F-18).
 	Rate *Rate
+	// StepTime is the longest that a step takes: in a task one begins only if there is so much
+	// time left. 0 is 60 s.
+	StepTime time.Duration
+	// Tasks says when a call becomes a task; TaskTTL for how long the task is kept, from its
+	// creation on: 0 is 24 h.
+	Tasks   TaskMode
+	TaskTTL time.Duration
 	// AllowReplay lets a requestState be used again until it expires. Without it that is so
 	// only for a tool that is ReadOnly or Idempotent; a server without a store cannot
 	// tell.
@@ -69,6 +76,18 @@ type ToolOptions struct {
 // it uses; anonymous callers share one.
 // Burst 0 is PerMinute.
 type Rate struct{ PerMinute, Burst int }
+
+// TaskMode says when a call of a tool becomes a task (T-04): work that outlives its request,
+// on a server with a store and for a client that knows tasks.
+type TaskMode int
+
+// The modes.
+const (
+	TaskOnDemand TaskMode = iota // where the handler says ContinueAsTask and the client can
+	TaskAlways                   // from the start where the client can; inline elsewhere
+	TaskRequired                 // from the start; a client that cannot gets -32021 (T-05)
+	TaskNever                    // ContinueAsTask does nothing
+)
 
 // NewTool makes a tool of a function. Schemas come from In and Out.
 //
@@ -228,6 +247,19 @@ func finish(name, description string, d declared.Tool, schemas func() (input, ou
 	if o.MinRevision > o.Revision {
 		panic(fmt.Sprintf("thaw: tool %q: MinRevision is above Revision", name))
 	}
+	if o.StepTime < 0 || o.TaskTTL < 0 {
+		panic(fmt.Sprintf("thaw: tool %q: StepTime and TaskTTL are not negative", name))
+	}
+	if o.Tasks < TaskOnDemand || o.Tasks > TaskNever {
+		panic(fmt.Sprintf("thaw: tool %q: Tasks is none of the modes", name))
+	}
+	d.Tasks, d.TaskTTL, d.StepTime = declared.TaskMode(o.Tasks), o.TaskTTL, o.StepTime
+	if d.TaskTTL == 0 {
+		d.TaskTTL = defaultTaskTTL
+	}
+	if d.StepTime == 0 {
+		d.StepTime = defaultStepTime
+	}
 	d.AllowReplay = o.AllowReplay || o.ReadOnly || o.Idempotent
 	d.Revision, d.MinRevision = o.Revision, o.MinRevision
 	d.Name, d.Timeout, d.Scopes = name, o.Timeout, slices.Clone(o.Scopes)
@@ -246,6 +278,11 @@ func finish(name, description string, d declared.Tool, schemas func() (input, ou
 	})
 	return &Tool{d}
 }
+
+const (
+	defaultTaskTTL  = 24 * time.Hour
+	defaultStepTime = 60 * time.Second
+)
 
 var noOptions ToolOptions
 

@@ -20,6 +20,11 @@ const (
 	MethodComplete              = "completion/complete"
 	MethodListen                = "subscriptions/listen"
 
+	// Of the extension Tasks (T-24, T-28, T-36).
+	MethodGetTask    = "tasks/get"
+	MethodUpdateTask = "tasks/update"
+	MethodCancelTask = "tasks/cancel"
+
 	// What a client is asked inside a result.
 	MethodElicit = "elicitation/create"
 	MethodSample = "sampling/createMessage"

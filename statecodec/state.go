@@ -36,6 +36,16 @@ func (id CallID) IdempotencyKey(step string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// TaskID is the id of the task that the call becomes: a UUID of version 8, with 122 bits that
+// nobody can guess. It is the same for the call on every try, so that creating the task is
+// what can happen once.
+func (id CallID) TaskID() string {
+	sum := digest("thaw/v1/task-id", string(id[:]))
+	b := sum[:16]
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
 // String is the LogID.
 func (id CallID) String() string { return id.LogID() }
 

@@ -66,6 +66,18 @@ func (d *direct) Record(key string, at call.Site, value func() []byte) []byte {
 	return d.run.RecordWith(d.tb.Context(), directKeeper{}, key, at, value)
 }
 
+func (d *direct) Sleep(ctx context.Context, key string, at call.Site, dur time.Duration) error {
+	defer d.report()
+	return d.run.SleepWith(ctx, directKeeper{}, key, at, dur)
+}
+
+func (d *direct) Poll(ctx context.Context, key string, at call.Site, every time.Duration, fn call.StepFunc) (call.Outcome, error) {
+	defer d.report()
+	return d.run.PollWith(ctx, directKeeper{}, d, key, at, every, fn)
+}
+
+func (*direct) Continue(call.Site) error { return nil }
+
 func (d *direct) Misuse(key string, at call.Site, what string) error {
 	defer d.report()
 	return d.run.Misuse(key, at, what)
@@ -85,6 +97,11 @@ func (directKeeper) Judge(call.Question, []byte) error          { return nil }
 func (directKeeper) Admit(call.Question) error                  { return nil }
 func (directKeeper) Ready(context.Context) error                { return nil }
 func (directKeeper) Full(*journal.Entry, int) error             { return nil }
+func (directKeeper) Start(context.Context, bool) (bool, error)  { return true, nil }
+func (directKeeper) Now() time.Time                             { return time.Now() }
+func (directKeeper) Durable() bool                              { return false }
+func (directKeeper) Cleaning() bool                             { return false }
+func (directKeeper) Promote() bool                              { return false }
 func (directKeeper) Keep(context.Context, *journal.Entry) error { return nil }
 func (directKeeper) Wait(context.Context, time.Duration) error  { return nil }
 func (directKeeper) IdempotencyKey(step string) string          { return "thawtest-" + step }

@@ -5,6 +5,7 @@ package call
 import (
 	"context"
 	"log/slog"
+	"time"
 )
 
 // Call is one run of a handler, as the server implements it. All methods are safe for
@@ -32,6 +33,14 @@ type Call interface {
 	// Record is what value gave under key, now or on an earlier run. Unlike a step it has no
 	// effect, so it also runs where a step would not start.
 	Record(key string, at Site, value func() []byte) []byte
+	// Sleep returns when d has passed since the call first came here. ErrNoTime says that it
+	// would have to be a task for that.
+	Sleep(ctx context.Context, key string, at Site, d time.Duration) error
+	// Poll is Step for an fn that gives a boolean, asked now and then every so often until it is
+	// true.
+	Poll(ctx context.Context, key string, at Site, every time.Duration, fn StepFunc) (Outcome, error)
+	// Continue makes the rest of the call a task, where it can be one.
+	Continue(at Site) error
 	// IdempotencyKey is the same on every try of the step whose ctx carries the call;
 	// elsewhere it is the call's own.
 	IdempotencyKey() string

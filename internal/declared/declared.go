@@ -33,9 +33,22 @@ type Tool struct {
 	Timeout          time.Duration // 0: none of its own
 	PerMinute, Burst int           // PerMinute 0: no limit
 
+	Tasks                 TaskMode
+	TaskTTL, StepTime     time.Duration
 	AllowReplay           bool // a state may be used again
 	Revision, MinRevision int
 }
+
+// TaskMode says when a call becomes a task; the values are the author package's.
+type TaskMode int
+
+// The modes.
+const (
+	TaskOnDemand TaskMode = iota
+	TaskAlways
+	TaskRequired
+	TaskNever
+)
 
 // Prompt is one prompt.
 type Prompt struct {

@@ -23,6 +23,9 @@ type Keeper interface {
 	// Ready makes sure that what a step does can be kept; an error ends the run before the
 	// step begins.
 	Ready(ctx context.Context) error
+	// Start reports whether a step may begin; first is one before which none has begun in this
+	// run. If it may not, the call goes on in another run; an error ends the run.
+	Start(ctx context.Context, first bool) (bool, error)
 	// Full reports whether a journal of size bytes, with e in it, is too large to be kept; the
 	// error ends the run.
 	Full(e *Entry, size int) error
@@ -71,6 +74,10 @@ type Run struct {
 	asked   map[string]Digest // what was asked before
 
 	questions []Question
+	until     time.Time // when what is waited for is over; zero: nothing
+	waits     []Entry   // recorded with the wait
+	promoted  bool      // the rest is to be a task
+	elsewhere bool      // the rest needs another run
 	ready     bool
 	ended     error // what ends the run whatever the handler returns
 	effects   int   // steps whose functions have begun
@@ -199,6 +206,9 @@ func (r *Run) AskWith(k Keeper, q call.Question, at call.Site) ([]byte, error) {
 		}
 		note = violation.Text
 	}
+	if r.promoted {
+		return nil, &suspended{q.Key} // asked by the task
+	}
 	if err := k.Admit(q); err != nil {
 		return nil, err
 	}
@@ -293,7 +303,7 @@ func (r *Run) Effects() bool {
 func (r *Run) Close(ctx context.Context) {
 	r.mu.Lock()
 	r.closed = true
-	if len(r.questions) == 0 || r.inFlight == 0 {
+	if !r.suspendedLocked() || r.inFlight == 0 {
 		r.mu.Unlock()
 		return
 	}
@@ -306,11 +316,12 @@ func (r *Run) Close(ctx context.Context) {
 	}
 }
 
-// Suspended reports whether the client is asked something.
+// Suspended reports whether the call goes on in another run: its client is asked something,
+// it waits for a time, or it becomes a task.
 func (r *Run) Suspended() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.questions) > 0
+	return r.suspendedLocked()
 }
 
 // Ended is what ends the run whatever the handler returned, or nil.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/thaw-mcp/thaw/internal/call"
 )
@@ -24,8 +25,8 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 	if err == nil {
 		r.fresh = true
 		switch {
-		case len(r.questions) > 0:
-			err = &suspended{r.questions[0].Key}
+		case r.suspendedLocked():
+			err = &suspended{key}
 		case r.ended != nil:
 			err = r.ended
 		default:
@@ -45,9 +46,9 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 			return call.Outcome{}, err
 		}
 	}
-	r.mu.Lock()
-	r.effects++
-	r.mu.Unlock()
+	if err := r.start(ctx, k, key); err != nil {
+		return call.Outcome{}, err
+	}
 	out, err := r.try(ctx, k, outer, key, fn)
 	if err != nil {
 		return call.Outcome{}, err
@@ -58,14 +59,15 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 		r.end(err)
 		return call.Outcome{}, err
 	}
+	return out, r.keepOutcome(ctx, k, key, out)
+}
+
+func (r *Run) keepOutcome(ctx context.Context, k Keeper, key string, out call.Outcome) error {
 	e := Entry{Key: key, Kind: Value, Data: out.JSON}
 	if out.Failed {
 		e.Kind = Failure
 	}
-	if err := r.keep(ctx, k, e); err != nil {
-		return call.Outcome{}, err
-	}
-	return out, nil
+	return r.keep(ctx, k, e)
 }
 
 // landed notes that a step has ended, however it did.
@@ -77,6 +79,27 @@ func (r *Run) landed() {
 		close(r.idle)
 		r.idle = nil
 	}
+}
+
+// start is nil if a step may begin now.
+func (r *Run) start(ctx context.Context, k Keeper, key string) error {
+	r.mu.Lock()
+	first := r.effects == 0
+	r.effects++
+	r.mu.Unlock()
+	ok, err := k.Start(ctx, first)
+	if ok && err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.effects--
+	if err != nil {
+		r.end(err)
+		return err
+	}
+	r.elsewhere = true
+	return &suspended{key}
 }
 
 func (r *Run) makeReady(ctx context.Context, k Keeper) error {
@@ -139,6 +162,16 @@ func (i *inside) Record(key string, at call.Site, value func() []byte) []byte {
 	_ = i.misuse(key, at)
 	return value()
 }
+
+func (i *inside) Sleep(_ context.Context, key string, at call.Site, _ time.Duration) error {
+	return i.misuse(key, at)
+}
+
+func (i *inside) Poll(_ context.Context, key string, at call.Site, _ time.Duration, _ call.StepFunc) (call.Outcome, error) {
+	return call.Outcome{}, i.misuse(key, at)
+}
+
+func (i *inside) Continue(at call.Site) error { return i.misuse("ContinueAsTask", at) }
 
 func (i *inside) misuse(key string, at call.Site) error {
 	return i.Misuse(key, at, "used inside the function of step "+strconv.Quote(i.key))

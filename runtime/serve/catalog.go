@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -236,6 +237,9 @@ func (h *Handler) capabilitiesOf(s *thaw.Server) mcp.ServerCapabilities {
 	}
 	if completes || before.Completions != nil {
 		c.Completions = &struct{}{}
+	}
+	if h.engine != nil {
+		c.Extensions = map[string]json.RawMessage{tasksExtension: json.RawMessage("{}")} // T-01
 	}
 	if clientLogging(s) && h.host.Streaming || before.Logging != nil {
 		c.Logging = &struct{}{}

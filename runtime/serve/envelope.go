@@ -31,6 +31,7 @@ type params struct {
 
 	inputResponses []byte
 	requestState   []byte
+	taskID         []byte
 
 	absentOrNull bool
 }
@@ -125,6 +126,8 @@ func (m *message) takeParams(raw []byte) {
 			p.filter = value
 		case "inputResponses":
 			p.inputResponses = value
+		case "taskId":
+			p.taskID = value
 		case "requestState":
 			p.requestState = value
 		}

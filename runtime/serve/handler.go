@@ -57,11 +57,17 @@ type Options struct {
 	Limits    Limits
 	StateKeys []statecodec.Key // seal what a call keeps while its client is asked: the first seals, all open; none: nothing can ask
 	StateTTL  time.Duration    // how long a client has for one answer; 0: 1 h, at most 24 h
-	Store     task.Store       // records what was used once; nil: a state may be used again until it expires
-	Host      host.Facts
-	Ready     func(*Handler) // called by Main with the handler, before it serves
-	Logger    *slog.Logger   // nil: slog.Default
-	Now       func() time.Time
+	// Store keeps tasks and what was used once; nil: no tasks, and a state may be used again until
+	// it expires.
+	Store task.Store
+	// Dispatcher tells workers of tasks; nil on a host that stays: this process works on them
+	// itself, in Work; nil elsewhere: no tasks.
+	Dispatcher task.Dispatcher
+	TaskLimits task.Limits
+	Host       host.Facts
+	Ready      func(*Handler) // called by Main with the handler, before it serves
+	Logger     *slog.Logger   // nil: slog.Default
+	Now        func() time.Time
 
 	// later leaves resolving what is lazy to a call of resolve, for Main, which does it when
 	// it already listens.
@@ -88,6 +94,8 @@ type Handler struct {
 	codec      *statecodec.Codec // nil: nothing can ask
 	audience   [16]byte          // of sealed state
 	store      task.Store        // nil: none
+	engine     *task.Engine      // nil: no tasks
+	dispatcher *localDispatcher  // nil: messages leave the process
 	refusals   refusals
 
 	auth            []auth.Scheme
@@ -158,6 +166,14 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 		h.audience = statecodec.Audience("")
 	}
 	h.store = o.Store
+	if o.Store != nil && (o.Dispatcher != nil || h.host.Resident) {
+		dispatcher := o.Dispatcher
+		if dispatcher == nil {
+			h.dispatcher = newLocalDispatcher()
+			dispatcher = h.dispatcher
+		}
+		h.engine = task.New(o.Store, &task.Options{Dispatcher: dispatcher, Now: h.now, Logger: h.logger, Limits: o.TaskLimits})
+	}
 	if len(o.StateKeys) > 0 {
 		codec, err := statecodec.New(o.StateKeys, &statecodec.Options{Now: h.now, TTL: o.StateTTL, Logger: h.logger})
 		if err != nil {

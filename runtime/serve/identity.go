@@ -206,6 +206,9 @@ func (c *running) RequireScopes(scopes []string) error {
 	if ended {
 		return call.ErrNoCall
 	}
+	if c.taskID != "" && !c.h.hasScopes(c.principal, scopes) { // too late for a challenge
+		return thaw.Errorf("Forbidden: this needs the scope %s", strings.Join(scopes, " "))
+	}
 	all := slices.Clone(c.scopes)
 	for _, scope := range scopes {
 		if !slices.Contains(all, scope) {

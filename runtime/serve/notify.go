@@ -40,6 +40,10 @@ func (e *emitter) allow(now time.Time) bool {
 
 // Progress implements call.Call.
 func (c *running) Progress(done, total float64, message string) {
+	if c.say != nil {
+		c.tellTask(done, total, message)
+		return
+	}
 	if c.meta.progressToken == nil || !c.acceptsStream || !finite(done) || !finite(total) || c.run.Replaying() {
 		return
 	}
@@ -68,6 +72,21 @@ func (c *running) Progress(done, total float64, message string) {
 	if c.out.notify(append(b, "}}"...)) {
 		e.began, e.last = true, done
 	}
+}
+
+// tellTask makes progress a task's status message (T-43).
+func (c *running) tellTask(done, total float64, message string) {
+	if !finite(done) || !finite(total) || c.run.Replaying() {
+		return
+	}
+	b := strictjson.AppendFloat(nil, done)
+	if total > 0 {
+		b = strictjson.AppendFloat(append(b, " of "...), total)
+	}
+	if message != "" {
+		b = append(append(b, ": "...), message...)
+	}
+	c.say(string(b))
 }
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

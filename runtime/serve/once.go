@@ -38,7 +38,7 @@ func (c *running) claim(t *tool) (replay *failure, refusal *failure) {
 		return nil, nil
 	}
 	// A key that is out of reach must be found out while the state is still good.
-	if f := (*keeper)(c).Ready(c.ctx); f != nil {
+	if f := c.keep.Ready(c.ctx); f != nil {
 		return nil, f.(*failure)
 	}
 	s := &c.before.state

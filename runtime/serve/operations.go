@@ -15,6 +15,8 @@ type operation struct {
 	params func(*request) *failure
 	// lookup finds what the request is about; nil: nothing.
 	lookup func(*request) *failure
+	// extension says that the method is that of the extension Tasks.
+	extension bool
 	// asks says that it may answer input_required.
 	asks bool
 	// run answers.
@@ -29,6 +31,8 @@ func init() {
 	prompts := func(c *catalog) bool { return c.capabilities.Prompts != nil }
 	resources := func(c *catalog) bool { return c.capabilities.Resources != nil }
 	name := func(p *params) ([]byte, string) { return p.name, "name" }
+	tasks := func(c *catalog) bool { return c.capabilities.Extensions[tasksExtension] != nil }
+	taskID := func(p *params) ([]byte, string) { return p.taskID, "taskId" }
 	uri := func(p *params) ([]byte, string) { return p.uri, "uri" }
 	operations = map[string]*operation{
 		mcp.MethodDiscover:              {served: always, run: serveDiscover},
@@ -41,7 +45,10 @@ func init() {
 		mcp.MethodReadResource:          {served: resources, mirrors: uri, params: checkReadParams, lookup: lookupResource, asks: true, run: serveRead},
 		mcp.MethodComplete: {served: func(c *catalog) bool { return c.capabilities.Completions != nil },
 			params: checkCompleteParams, lookup: lookupCompletion, run: serveComplete},
-		mcp.MethodListen: {served: servesListen, params: checkListenParams, run: serveListen},
+		mcp.MethodGetTask:    {served: tasks, extension: true, mirrors: taskID, params: checkTaskParams, run: serveGetTask},
+		mcp.MethodUpdateTask: {served: tasks, extension: true, mirrors: taskID, params: checkUpdateParams, run: serveUpdateTask},
+		mcp.MethodCancelTask: {served: tasks, extension: true, mirrors: taskID, params: checkTaskParams, run: serveCancelTask},
+		mcp.MethodListen:     {served: servesListen, params: checkListenParams, run: serveListen},
 	}
 }
 

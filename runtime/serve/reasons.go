@@ -49,6 +49,9 @@ const (
 	reasonInProgress           = "in_progress"            // the same retry is being served
 	reasonStateTooLarge        = "state_too_large"        // the call keeps more than its state can carry
 	reasonTooManyRounds        = "too_many_rounds"        // the call asked too often
+	reasonUnknownTask          = "unknown_task"           // no such task of this caller, or it has expired
+	reasonNoTasks              = "no_tasks"               // the tool needs tasks, and the server has none
+	reasonStale                = "stale"                  // the task began under a revision that is gone
 	reasonMisuse               = "misuse"                 // the handler misuses its call; the log has where
 	reasonInternal             = "internal"               // a fault of the server itself; the log has why
 )

@@ -62,6 +62,7 @@ var checks = [...]func(*request) *failure{
 	(*request).checkMethod,      // 12 method known, its capability on
 	(*request).checkNameLine,    // 13 Mcp-Name where the method needs one
 	(*request).checkParams,      // 14 params against the schema
+	(*request).checkExtension,   // 15 tasks/* for clients that declared them
 	(*request).lookup,           // 16 tool, prompt, resource
 	(*request).checkMirrored,    // 17 Mcp-Param-* against the tool's annotations
 	(*request).checkScopes,      // 18 what the caller may do

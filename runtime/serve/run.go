@@ -42,11 +42,15 @@ type running struct {
 
 	asks     bool // it may suspend
 	run      journal.Run
+	keep     journal.Waiter // where its journal goes
 	before   *continuation
-	round    int       // from 1
-	revision int       // the one the call began under
-	started  time.Time // in the round that began it; zero in that round
-	claimed  *task.Use // the round that this run took, on a once-only call; mu guards it
+	round    int // from 1
+	attempt  int // from 1
+	taskID   string
+	say      func(message string) // of a task; nil in a plain call
+	revision int                  // the one the call began under
+	started  time.Time            // in the round that began it; zero in that round
+	claimed  *task.Use            // the round that this run took, on a once-only call; mu guards it
 
 	idOnce sync.Once
 	callID statecodec.CallID // through sealedID
@@ -65,6 +69,7 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 		h: q.h, catalog: q.cat, out: &q.out, requestID: q.msg.id, meta: &q.msg.meta,
 		acceptsStream: q.acceptsStream, kind: kind, name: name, principal: q.principal, scopes: q.target.needs(), method: q.msg.method, args: q.args,
 	}
+	c.keep = (*keeper)(c)
 	c.resume(q)
 	ctx := withTrace(q.r.Context(), &q.msg.meta)
 	if limit := q.h.limits.request; limit > 0 && (timeout == 0 || limit < timeout) {
@@ -99,7 +104,7 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 
 // resume takes up what the request brings of the rounds before it.
 func (c *running) resume(q *request) {
-	c.before, c.round = q.before, 1
+	c.before, c.round, c.attempt = q.before, 1, 1
 	if t, ok := q.target.(*tool); ok {
 		c.revision = t.Revision
 	}
@@ -151,22 +156,28 @@ func (c *running) overrun() {
 // which value is nil and which ends this goroutine all the same, so that the answer has to
 // leave now. Neither the value nor the stack leaves the process.
 func (c *running) broke(value any, stack []byte) {
-	what := "runtime.Goexit"
-	if value != nil {
-		what = fmt.Sprint(value) // which survives a String method that panics
-	}
-	c.log(slog.LevelError, "panic in a handler", slog.String("panic", what), slog.String("stack", string(stack)))
+	f := c.panicked(value, stack)
 	c.end(func() {
 		if value == nil {
 			c.out.announceClose()
 		}
-		o := outcome{failure: internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", c.id()[:8]))}
+		o := outcome{failure: f}
 		c.settleClaim(o)
 		c.send(o)
 		if value == nil {
 			c.out.flush()
 		}
 	})
+}
+
+// panicked logs a handler that did not return, and is what its client gets for it.
+func (c *running) panicked(value any, stack []byte) *failure {
+	what := "runtime.Goexit"
+	if value != nil {
+		what = fmt.Sprint(value) // which survives a String method that panics
+	}
+	c.log(slog.LevelError, "panic in a handler", slog.String("panic", what), slog.String("stack", string(stack)))
+	return internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", c.id()[:8]))
 }
 
 // outcome is the message, or what err becomes; nothing once the call has ended.
@@ -390,7 +401,8 @@ func (c *running) Info() any {
 		Tool:         c.name,
 		Principal:    copied(c.principal),
 		Round:        c.round,
-		Attempt:      1,
+		Attempt:      c.attempt,
+		TaskID:       c.taskID,
 		Revision:     c.revision,
 		ClientName:   client,
 		Capabilities: mcp.ClientCapabilities{Raw: json.RawMessage(c.meta.capabilities)},

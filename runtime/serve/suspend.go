@@ -21,21 +21,34 @@ import (
 
 // Ask implements call.Call.
 func (c *running) Ask(q call.Question, at call.Site) ([]byte, error) {
-	return c.run.AskWith((*keeper)(c), q, at)
+	return c.run.AskWith(c.keep, q, at)
 }
 
 // Step implements call.Call.
 func (c *running) Step(ctx context.Context, key string, at call.Site, fn call.StepFunc) (call.Outcome, error) {
-	return c.run.StepWith(ctx, (*keeper)(c), c, key, at, fn)
+	return c.run.StepWith(ctx, c.keep, c, key, at, fn)
 }
 
 // Record implements call.Call.
 func (c *running) Record(key string, at call.Site, value func() []byte) []byte {
-	return c.run.RecordWith(c.ctx, (*keeper)(c), key, at, value)
+	return c.run.RecordWith(c.ctx, c.keep, key, at, value)
 }
 
 // IdempotencyKey implements call.Call.
-func (c *running) IdempotencyKey() string { return (*keeper)(c).IdempotencyKey("") }
+func (c *running) IdempotencyKey() string { return c.keep.IdempotencyKey("") }
+
+// Sleep implements call.Call.
+func (c *running) Sleep(ctx context.Context, key string, at call.Site, d time.Duration) error {
+	return c.run.SleepWith(ctx, c.keep, key, at, d)
+}
+
+// Poll implements call.Call.
+func (c *running) Poll(ctx context.Context, key string, at call.Site, every time.Duration, fn call.StepFunc) (call.Outcome, error) {
+	return c.run.PollWith(ctx, c.keep, c, key, at, every, fn)
+}
+
+// Continue implements call.Call.
+func (c *running) Continue(call.Site) error { return c.run.ContinueWith(c.keep) }
 
 // Misuse implements call.Call.
 func (c *running) Misuse(key string, at call.Site, what string) error {
@@ -122,11 +135,17 @@ func (k *keeper) Full(e *journal.Entry, size int) error {
 		k.name, what, quoted([]byte(e.Key)), len(e.Data), size, maxKept))
 }
 
+// Start implements journal.Keeper.
+func (k *keeper) Start(context.Context, bool) (bool, error) { return true, nil }
+
 // Keep implements journal.Keeper: what a plain call keeps is sealed when it asks.
 func (k *keeper) Keep(context.Context, *journal.Entry) error { return nil }
 
 // Wait implements journal.Keeper.
-func (k *keeper) Wait(ctx context.Context, d time.Duration) error {
+func (k *keeper) Wait(ctx context.Context, d time.Duration) error { return waitInPlace(ctx, d) }
+
+// waitInPlace waits, unless ctx would end before.
+func waitInPlace(ctx context.Context, d time.Duration) error {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return context.DeadlineExceeded
 	}
@@ -147,6 +166,18 @@ func (k *keeper) Recovered(key string, value any, stack []byte) error {
 	return internal(reasonPanic, fmt.Sprintf("Internal error (reference %s)", c.id()[:8]))
 }
 
+// Now implements journal.Waiter.
+func (k *keeper) Now() time.Time { return k.h.now() }
+
+// Durable implements journal.Waiter: a plain call waits in place.
+func (k *keeper) Durable() bool { return false }
+
+// Cleaning implements journal.Waiter.
+func (k *keeper) Cleaning() bool { return false }
+
+// Promote implements journal.Waiter.
+func (k *keeper) Promote() bool { return (*running)(k).canBeTask() }
+
 // IdempotencyKey implements journal.Keeper.
 func (k *keeper) IdempotencyKey(step string) string {
 	return (*running)(k).sealedID().IdempotencyKey(step)
@@ -156,12 +187,15 @@ func (k *keeper) IdempotencyKey(step string) string {
 // how it was misused, comes before any result and error.
 func (c *running) settle(message []byte, err error) ([]byte, error) {
 	c.run.Close(c.ctx)
+	if c.run.Promoted() {
+		return c.createTask(c.catalog.tools[c.name], c.run.Journal())
+	}
 	if c.run.Suspended() {
 		return c.suspend()
 	}
 	ended := c.run.Ended()
 	if ended == nil && err != nil && errors.Is(err, thaw.ErrSuspended) {
-		ended = errors.New("the handler returned ErrSuspended and has asked nothing")
+		ended = errAskedNothing
 	}
 	if ended != nil {
 		return nil, c.cutShort(ended)
@@ -173,6 +207,8 @@ func (c *running) settle(message []byte, err error) ([]byte, error) {
 	}
 	return message, err
 }
+
+var errAskedNothing = errors.New("the handler returned ErrSuspended and has asked nothing")
 
 // cutShort is the failure for what ended the call whatever its handler returned.
 func (c *running) cutShort(ended error) *failure {

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/thaw-mcp/thaw/internal/declared"
+	"github.com/thaw-mcp/thaw/internal/journal"
 	"github.com/thaw-mcp/thaw/internal/schema"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
@@ -15,32 +17,60 @@ import (
 // serveTool answers tools/call: validate arguments, run, check the output, encode once.
 func serveTool(q *request) {
 	t := q.target.(*tool)
+	fromStart := (t.Tasks == declared.TaskAlways || t.Tasks == declared.TaskRequired) && q.h.engine != nil && q.msg.meta.knowsTasks()
+	if t.Tasks == declared.TaskRequired && !fromStart {
+		q.fail(q.withoutTasks()) // T-05
+		return
+	}
 	q.handle("tool", t.Name, t.Timeout, func(ctx context.Context, c *running) ([]byte, error) {
-		input, err := t.Input()
-		if err != nil {
-			return nil, c.broken("input schema", err)
-		}
-		args, violations := input.Validate(q.args)
-		if len(violations) > 0 {
-			return c.errorResult(violationText(t.Name, violations), reasonInvalidArguments), nil
-		}
-		if replay, refusal := c.claim(t); replay != nil {
-			return nil, replay
-		} else if refusal != nil {
-			return nil, refusal
-		}
-		r, err := t.handler(ctx, args)
-		if err != nil {
-			return nil, err
-		}
-		if r == nil {
-			return nil, errors.New("the handler returned neither a result nor an error")
-		}
-		if err := c.checkOutput(t, r); err != nil {
-			return nil, err
-		}
-		return c.encodeResult(r)
+		return t.invoke(ctx, c, func() (message []byte, err error) {
+			if replay, refusal := c.claim(t); replay != nil {
+				return nil, replay
+			} else if refusal != nil {
+				return nil, refusal
+			}
+			if fromStart {
+				return c.createTask(t, &journal.Journal{})
+			}
+			return nil, nil
+		})
 	})
+}
+
+// invoke is the tool's own part of a call. before is asked when the arguments are known to
+// be good, and may answer in the handler's place.
+func (t *tool) invoke(ctx context.Context, c *running, before func() (message []byte, err error)) ([]byte, error) {
+	input, err := t.Input()
+	if err != nil {
+		return nil, c.broken("input schema", err)
+	}
+	args, violations := input.Validate(c.args)
+	if len(violations) > 0 {
+		return c.errorResult(violationText(t.Name, violations), reasonInvalidArguments), nil
+	}
+	if message, err := before(); message != nil || err != nil {
+		return message, err
+	}
+	r, err := t.handler(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, errors.New("the handler returned neither a result nor an error")
+	}
+	if err := c.checkOutput(t, r); err != nil {
+		return nil, err
+	}
+	return c.encodeResult(r)
+}
+
+// withoutTasks is the answer to a call that has to be a task and cannot: the client does not
+// know tasks, or this deployment does not.
+func (q *request) withoutTasks() *failure {
+	if !q.msg.meta.knowsTasks() {
+		return lacksTasks()
+	}
+	return internal(reasonNoTasks, "This deployment has no tasks")
 }
 
 // violationText lists the violations, so that a model can mend all of them at once (F-16).

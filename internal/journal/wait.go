@@ -1,0 +1,207 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/thaw-mcp/thaw/internal/call"
+)
+
+// Waiter is what a run needs of its keeper for waiting.
+type Waiter interface {
+	Keeper
+	// Now is the time by which waits are judged.
+	Now() time.Time
+	// Durable reports whether a wait gives the instance up, and the run goes on elsewhere when
+	// it is over. Otherwise it is waited in place, as long as there is time.
+	Durable() bool
+	// Cleaning reports whether the call is cancelled and this run only cleans up.
+	Cleaning() bool
+	// Promote reports whether the rest of the call can become a task.
+	Promote() bool
+}
+
+// shortWait is waited in place also where a wait could be durable: giving up the instance
+// costs more.
+const shortWait = time.Second
+
+// SleepWith is call.Call's Sleep for a keeper. Kept is when the sleep is over.
+func (r *Run) SleepWith(ctx context.Context, k Waiter, key string, at call.Site, d time.Duration) error {
+	r.mu.Lock()
+	recorded, err := r.enter(key, at)
+	if err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	var over time.Time
+	if recorded != nil {
+		r.pass()
+		if ms, err := strconv.ParseInt(string(recorded.Data), 10, 64); err == nil && recorded.Kind == Value {
+			over = time.UnixMilli(ms)
+		}
+	}
+	known := !over.IsZero()
+	if !known {
+		over = k.Now().Add(d)
+	}
+	left := over.Sub(k.Now())
+	if known && left <= 0 {
+		r.mu.Unlock()
+		return nil
+	}
+	entry := Entry{Key: key, Kind: Value, Data: strconv.AppendInt(nil, over.UnixMilli(), 10)}
+	r.fresh = true
+	switch {
+	case k.Cleaning():
+		err = call.ErrCancelled
+	case r.suspendedLocked():
+		err = &suspended{key}
+	case r.ended != nil:
+		err = r.ended
+	case k.Durable() && left > shortWait:
+		if !known {
+			r.record(entry)
+			r.waits = append(r.waits, entry)
+		}
+		r.parkUntil(over)
+		err = &suspended{key}
+	}
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		if k.Wait(ctx, left) != nil {
+			return cannotWait(ctx)
+		}
+	}
+	if known {
+		return nil
+	}
+	return r.keep(ctx, k, entry)
+}
+
+// cannotWait is the error of a wait that there is no time for: the end of the call if that
+// is what came, else that such a wait needs a task.
+func cannotWait(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return call.ErrNoTime
+}
+
+// PollWith is call.Call's Poll for a keeper: fn is asked now and then again and again until
+// it says that it is done, which is recorded.
+func (r *Run) PollWith(ctx context.Context, k Waiter, outer call.Call, key string, at call.Site, every time.Duration, fn call.StepFunc) (call.Outcome, error) {
+	r.mu.Lock()
+	recorded, err := r.enter(key, at)
+	if err == nil && recorded != nil {
+		r.pass()
+		if recorded.Kind != Answer {
+			defer r.mu.Unlock()
+			return call.Outcome{JSON: recorded.Data, Failed: recorded.Kind == Failure}, nil
+		}
+	}
+	if err == nil {
+		r.fresh = true
+		switch {
+		case r.suspendedLocked():
+			err = &suspended{key}
+		case r.ended != nil:
+			err = r.ended
+		case k.Cleaning():
+			err = call.ErrCancelled
+		default:
+			err = r.overfull(k)
+		}
+	}
+	if err != nil {
+		r.mu.Unlock()
+		return call.Outcome{}, err
+	}
+	r.inFlight++
+	ready := r.ready
+	r.mu.Unlock()
+	defer r.landed()
+	if !ready {
+		if err := r.makeReady(ctx, k); err != nil {
+			return call.Outcome{}, err
+		}
+	}
+	for {
+		out, err := r.try(ctx, k, outer, key, fn)
+		if err != nil {
+			return call.Outcome{}, err
+		}
+		if out.Failed || !notYet(out.JSON) {
+			return out, r.keepOutcome(ctx, k, key, out)
+		}
+		if k.Durable() && every > shortWait {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.parkUntil(k.Now().Add(every))
+			return call.Outcome{}, &suspended{key}
+		}
+		if k.Wait(ctx, every) != nil {
+			return call.Outcome{}, cannotWait(ctx)
+		}
+	}
+}
+
+// notYet reports whether a poll gave false.
+func notYet(value []byte) bool {
+	var done bool
+	return json.Unmarshal(value, &done) == nil && !done
+}
+
+// parkUntil has the call go on at a time, the earliest of those that it waits for.
+func (r *Run) parkUntil(t time.Time) {
+	if r.until.IsZero() || t.Before(r.until) {
+		r.until = t
+	}
+}
+
+// Until is when a call that waits for a time goes on; zero if it does not.
+func (r *Run) Until() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.until
+}
+
+// Waits are the entries of this run that are kept with what it waits for.
+func (r *Run) Waits() []Entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waits
+}
+
+// ContinueWith is call.Call's Continue for a keeper.
+func (r *Run) ContinueWith(k Waiter) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+		return call.ErrNoCall
+	case r.suspendedLocked():
+		return &suspended{"ContinueAsTask"}
+	case r.ended != nil:
+		return r.ended
+	case !k.Promote():
+		return nil
+	}
+	r.promoted = true
+	return &suspended{"ContinueAsTask"}
+}
+
+// Promoted reports whether the rest of the call is to become a task.
+func (r *Run) Promoted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.promoted
+}
+
+func (r *Run) suspendedLocked() bool {
+	return len(r.questions) > 0 || !r.until.IsZero() || r.promoted || r.elsewhere
+}

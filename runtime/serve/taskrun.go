@@ -1,0 +1,322 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/internal/call"
+	"github.com/thaw-mcp/thaw/internal/input"
+	"github.com/thaw-mcp/thaw/internal/journal"
+	"github.com/thaw-mcp/thaw/internal/strictjson"
+	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/task"
+)
+
+// One run of a task by a worker: the same handler as a plain call's, over a journal that is
+// committed entry by entry.
+
+// taskReserve is what is left of a worker's own time for writing down what became of a run.
+const taskReserve = 20 * time.Second
+
+// RunTask looks at a task, as a message to a worker said, and runs it if it can be claimed.
+// The message is done with if ack is true; otherwise it is to be shown again, not before after.
+// It is safe for concurrent use, also for one task.
+func (h *Handler) RunTask(ctx context.Context, id string) (ack bool, after time.Duration) {
+	if h.engine == nil {
+		return false, taskReserve
+	}
+	v := h.engine.Work(ctx, id, h.runTask)
+	return v.Ack, v.After
+}
+
+// runTask runs a claimed task as far as it goes.
+func (h *Handler) runTask(ctx context.Context, claim *task.Claim) task.Result {
+	head := claim.Head()
+	release := func(format string, args ...any) task.Result {
+		return task.Result{Release: fmt.Sprintf(format, args...)}
+	}
+	if head.Format > taskFormat {
+		return release("its format %d is newer than this program's", head.Format)
+	}
+	cat := h.catalog.Load()
+	t := cat.tools[head.Tool]
+	if t == nil {
+		return release("this program does not serve the tool %q", head.Tool)
+	}
+	if int(head.Revision) < t.MinRevision {
+		return failed(invalidParams(reasonStale, "The task began under a revision of the tool that is gone: start again"))
+	}
+	text, err := claim.Call(ctx)
+	if err != nil {
+		return release("its call cannot be read: %v", err)
+	}
+	stored, err := readTaskCall(text)
+	if err != nil {
+		return release("its call cannot be read: %v", err)
+	}
+	c := &running{
+		h: h, catalog: cat, requestID: []byte("0"), meta: &meta{raw: stored.Meta, capabilities: stored.Capabilities},
+		kind: "tool", name: t.Name, principal: stored.Principal.principal(), scopes: t.Scopes, method: mcp.MethodCallTool,
+		args: stored.Arguments, round: 1, attempt: int(head.Claims), revision: int(head.Revision), asks: true, callID: stored.CallID, taskID: head.ID, say: claim.Say,
+	}
+	k := &taskKeeper{running: c, claim: claim, step: t.StepTime}
+	c.keep = k
+	if err := k.begin(ctx); err != nil {
+		return release("its journal cannot be read: %v", err)
+	}
+	return k.run(ctx, t)
+}
+
+// taskKeeper keeps the journal of a task: each entry is committed before its step returns.
+type taskKeeper struct {
+	*running
+	claim *task.Claim
+	step  time.Duration // the longest a step takes
+
+	asked map[string]pending // the questions that the task has asked and that are not answered, by key
+	wires map[string]bool    // wire keys that were used
+}
+
+type pending struct {
+	digest journal.Digest
+	wire   string
+}
+
+// begin gives the run what the task has recorded.
+func (k *taskKeeper) begin(ctx context.Context) error {
+	entries, err := k.claim.Journal(ctx)
+	if err != nil {
+		return err
+	}
+	answers, err := k.claim.Answers(ctx)
+	if err != nil {
+		return err
+	}
+	k.asked, k.wires = map[string]pending{}, map[string]bool{}
+	j := &journal.Journal{}
+	at := map[string]int{}
+	put := func(e journal.Entry) {
+		if i, again := at[e.Key]; again {
+			j.Entries[i] = e
+			return
+		}
+		at[e.Key] = len(j.Entries)
+		j.Entries = append(j.Entries, e)
+	}
+	for _, text := range entries {
+		l, err := journal.ParseLogged(text)
+		if err != nil {
+			return err
+		}
+		if !l.Asked {
+			put(l.Entry)
+			continue
+		}
+		k.wires[l.Wire] = true
+		if answer, ok := answers[l.Wire]; ok {
+			delete(k.asked, l.Key)
+			put(journal.Entry{Key: l.Key, Kind: journal.Answer, Digest: l.Digest, Data: answer})
+		} else {
+			k.asked[l.Key] = pending{l.Digest, l.Wire}
+		}
+	}
+	k.running.run.Begin(j, nil)
+	return nil
+}
+
+// run runs the handler and says what became of it.
+func (k *taskKeeper) run(ctx context.Context, t *tool) task.Result {
+	worker := ctx // ends with the claim, or with the worker's own time
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		worker, cancel = context.WithDeadline(ctx, deadline.Add(-taskReserve))
+		defer cancel()
+	}
+	ctx = worker
+	if t.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.Timeout)
+		defer cancel()
+	}
+	c := k.running
+	c.ctx = call.NewContext(ctx, c)
+	ended := make(chan task.Result, 1)
+	go func() {
+		returned := false
+		defer func() {
+			if !returned {
+				ended <- k.broke(recover(), debug.Stack())
+			}
+		}()
+		r := k.handle(worker, t)
+		returned = true
+		ended <- r
+	}()
+	select {
+	case r := <-ended:
+		return r
+	case <-worker.Done():
+	}
+	select {
+	case r := <-ended:
+		return r
+	case <-time.After(taskReserve / 2):
+		// Whatever it still does it does for nobody: its writes are refused.
+		return task.Result{Release: "the handler does not end"}
+	}
+}
+
+// handle runs the handler between the checks that hold for every call, and says for the
+// engine what became of it.
+func (k *taskKeeper) handle(worker context.Context, t *tool) task.Result {
+	c := k.running
+	message, err := t.invoke(c.ctx, c, func() ([]byte, error) { return nil, nil })
+	c.run.Close(c.ctx)
+	ended := c.run.Ended()
+	switch why := context.Cause(worker); {
+	case c.run.Suspended():
+		return task.Result{Park: k.park()}
+	case errors.Is(ended, errLost):
+		return task.Result{Release: "the claim was lost"}
+	case why != nil && (err != nil || ended != nil):
+		return task.Result{Release: why.Error()}
+	case ended != nil:
+		return failed(c.cutShort(ended))
+	case errors.Is(err, thaw.ErrSuspended):
+		return failed(c.cutShort(errAskedNothing))
+	case err == nil:
+		return completed(message)
+	}
+	o := c.outcomeOf(err)
+	if o.failure != nil {
+		return failed(o.failure)
+	}
+	return completed(o.message)
+}
+
+// completed is the end of a task in a result, which may be a tool's own error (T-19, T-21).
+func completed(message []byte) task.Result {
+	return task.Result{Outcome: &task.Outcome{Status: task.Completed, Data: memberOf(message, "result")}}
+}
+
+// failed is the end of a task in an error of the protocol (T-20).
+func failed(f *failure) task.Result {
+	return task.Result{Outcome: &task.Outcome{Status: task.Failed, Message: f.message, Data: memberOf(f.appendError(nil, []byte("0")), "error")}}
+}
+
+// park is what the run waits for. A question that was asked already keeps its key; one with
+// other content gets a new one (T-29).
+func (k *taskKeeper) park() *task.Park {
+	p := &task.Park{Until: k.running.run.Until()}
+	log := func(l journal.Logged) { p.Entries = append(p.Entries, l.AppendJSON(nil)) }
+	for _, e := range k.running.run.Waits() {
+		log(journal.Logged{Entry: e})
+	}
+	for _, q := range k.running.run.Questions() {
+		before, asked := k.asked[q.Key]
+		wire := before.wire
+		if !asked || before.digest != q.Digest {
+			wire = k.freeWire(q.Key)
+			log(journal.Logged{Entry: journal.Entry{Key: q.Key, Digest: q.Digest}, Asked: true, Wire: wire})
+		}
+		data := strictjson.AppendString([]byte(`{"method":`), q.Method)
+		data = append(append(append(data, `,"params":`...), withNote(q.Params, q.Note)...), '}')
+		p.Questions = append(p.Questions, task.Question{Key: wire, Digest: q.Digest, Data: data})
+	}
+	if len(p.Questions) > 0 {
+		p.Until = time.Time{}
+	}
+	return p
+}
+
+func (k *taskKeeper) freeWire(key string) string {
+	wire := key
+	for n := 2; k.wires[wire]; n++ {
+		wire = key + "~" + strconv.Itoa(n)
+	}
+	k.wires[wire] = true
+	return wire
+}
+
+// broke is the end of a task whose handler did not return: it fails at once.
+func (k *taskKeeper) broke(value any, stack []byte) task.Result {
+	return failed(k.panicked(value, stack))
+}
+
+// Judge implements journal.Keeper. Answers of a task were judged when they came.
+func (k *taskKeeper) Judge(call.Question, []byte) error { return nil }
+
+// Admit implements journal.Keeper: what counts is what the request declared that became the
+// task (T-34).
+func (k *taskKeeper) Admit(q call.Question) error {
+	if lacks := input.Lacks(q.Method, q.Params, k.meta.capabilities); lacks != nil {
+		return &thaw.UnsupportedError{Needs: mcp.ClientCapabilities{Raw: lacks}}
+	}
+	if k.claim.Cleaning() {
+		return thaw.ErrCancelled
+	}
+	return nil
+}
+
+// Ready implements journal.Keeper.
+func (k *taskKeeper) Ready(context.Context) error { return k.lost(k.claim.Begin()) }
+
+// Full implements journal.Keeper: a store takes journals of any size.
+func (k *taskKeeper) Full(*journal.Entry, int) error { return nil }
+
+// Keep implements journal.Keeper.
+func (k *taskKeeper) Keep(ctx context.Context, e *journal.Entry) error {
+	l := journal.Logged{Entry: *e}
+	// What was done is written down although the run's own time may be over.
+	return k.lost(k.claim.Record(context.WithoutCancel(ctx), l.AppendJSON(nil)))
+}
+
+// lost ends the run with a failure that nobody is told: the head says what goes on.
+func (k *taskKeeper) lost(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errLost, err)
+}
+
+// errLost says that a run has no right to go on, or cannot write down what it does. Nobody
+// is told: the head says what goes on.
+var errLost = errors.New("the task is no longer this worker's")
+
+// Start implements journal.Keeper: a step begins only if it can end in the time there is, or
+// the task goes on elsewhere. The first of a claim begins in any case.
+func (k *taskKeeper) Start(ctx context.Context, first bool) (bool, error) {
+	if err := k.claim.Begin(); err != nil {
+		return false, k.lost(err)
+	}
+	deadline, ok := ctx.Deadline()
+	return first || !ok || time.Until(deadline) >= k.step, nil
+}
+
+// Wait implements journal.Keeper.
+func (k *taskKeeper) Wait(ctx context.Context, d time.Duration) error { return waitInPlace(ctx, d) }
+
+// Recovered implements journal.Keeper.
+func (k *taskKeeper) Recovered(key string, value any, stack []byte) error {
+	return (*keeper)(k.running).Recovered(key, value, stack)
+}
+
+// IdempotencyKey implements journal.Keeper.
+func (k *taskKeeper) IdempotencyKey(step string) string { return k.sealedID().IdempotencyKey(step) }
+
+// Now implements journal.Waiter.
+func (k *taskKeeper) Now() time.Time { return k.h.now() }
+
+// Durable implements journal.Waiter.
+func (k *taskKeeper) Durable() bool { return true }
+
+// Cleaning implements journal.Waiter.
+func (k *taskKeeper) Cleaning() bool { return k.claim.Cleaning() }
+
+// Promote implements journal.Waiter: it is a task already.
+func (k *taskKeeper) Promote() bool { return false }
