@@ -1,4 +1,4 @@
 package sqlitestore
 
-// RemoveExpired is for the test of its plan.
-const RemoveExpired = removeExpired
+// Statements are for the test of their plans.
+var Statements = statements

@@ -14,33 +14,11 @@ import (
 	"modernc.org/sqlite"
 )
 
-const (
-	// applicationID marks a file as ours: "thaw".
-	applicationID = 0x74686177
-	// schemaVersion is that of schema, in the file's user_version.
-	schemaVersion = 1
-)
-
-// schema keeps times as Unix milliseconds and expired records findable. The response
-// comes last, because SQLite reads a row up to the column it needs.
-var schema = fmt.Sprintf(`
-CREATE TABLE uses (
-	call     TEXT    NOT NULL PRIMARY KEY,
-	round    INTEGER NOT NULL,
-	write    BLOB    NOT NULL,
-	answers  BLOB    NOT NULL CHECK (length(answers) = 32),
-	deadline INTEGER NOT NULL,
-	expires  INTEGER NOT NULL,
-	done     INTEGER NOT NULL DEFAULT FALSE,
-	response BLOB
-) STRICT;
-CREATE INDEX uses_expires ON uses (expires);
-PRAGMA application_id = %d;
-PRAGMA user_version = %d;
-`, applicationID, schemaVersion)
+// applicationID marks a file as ours: "thaw".
+const applicationID = 0x74686177
 
 // openFile opens the database at path, and creates it if nothing is there.
-func openFile(ctx context.Context, path string) (*sql.DB, error) {
+func openFile(ctx context.Context, path string) (*file, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -60,7 +38,12 @@ func openFile(ctx context.Context, path string) (*sql.DB, error) {
 		db.Close()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	return db, nil
+	f, err := prepare(ctx, db)
+	if err != nil {
+		db.Close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return f, nil
 }
 
 // connect is the database at path, not yet opened. mode is SQLite's: rw, or rwc to create
@@ -88,22 +71,52 @@ func connect(path, mode string) (*sql.DB, error) {
 	return db, nil
 }
 
-// check refuses a file that is not ours or not of this version.
+// check refuses a file that is not ours or of a newer version, and upgrades an older one.
 func check(ctx context.Context, db *sql.DB) error {
-	var id, version int64
+	var id int64
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
 		return err
 	}
-	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return err
-	}
+	version, err := versionOf(db.QueryRowContext(ctx, fileVersion))
 	switch {
+	case err != nil:
+		return err
 	case id != applicationID:
 		return errors.New("this file is no task store")
-	case version != schemaVersion:
-		return fmt.Errorf("this task store has schema %d, from another version of thaw; this one knows %d", version, schemaVersion)
+	case version < 1 || version > len(schemas):
+		return fmt.Errorf("this task store has schema %d, from another version of thaw; this one knows 1 to %d", version, len(schemas))
+	case version < len(schemas):
+		return upgrade(ctx, db)
 	}
 	return nil
+}
+
+// upgrade is one transaction, in which the version is read again: another process may have
+// been first. Processes of an older version that have the file open go on with the tables
+// they know.
+func upgrade(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	version, err := versionOf(tx.QueryRowContext(ctx, fileVersion))
+	if err != nil {
+		return err
+	}
+	if version < len(schemas) {
+		if _, err := tx.ExecContext(ctx, schemaFrom(version)); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+const fileVersion = "PRAGMA user_version"
+
+func versionOf(row *sql.Row) (version int, err error) {
+	err = row.Scan(&version)
+	return version, err
 }
 
 // create makes the file ready under another name and links it into place, so that
@@ -156,7 +169,7 @@ func writeSchema(ctx context.Context, path string) error {
 		return err
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(ctx, schema); err != nil {
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d;", applicationID)+schemaFrom(0)); err != nil {
 		return err
 	}
 	// The file keeps the mode. It comes last, so that nothing of the schema is in a log

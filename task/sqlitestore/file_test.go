@@ -59,8 +59,8 @@ func TestFirstUseCreates(t *testing.T) {
 	if mode := value[string](t, db, "PRAGMA journal_mode"); mode != "wal" {
 		t.Errorf("journal mode %s, want wal", mode)
 	}
-	if version := value[int](t, db, "PRAGMA user_version"); version != 1 {
-		t.Errorf("version %d, want 1", version)
+	if version := value[int](t, db, "PRAGMA user_version"); version != 2 {
+		t.Errorf("version %d, want 2", version)
 	}
 }
 
@@ -125,9 +125,9 @@ func TestPlacesThatCannotWork(t *testing.T) {
 		}, "no task store", remove},
 		{"a newer schema", func(t *testing.T, path string) {
 			claim(t, open(t, path, nil), use("other", 1, 1), true)
+			execute(t, raw(t, path), "PRAGMA user_version = 3")
+		}, "has schema 3, from another version of thaw; this one knows 1 to 2", func(t *testing.T, path string) {
 			execute(t, raw(t, path), "PRAGMA user_version = 2")
-		}, "has schema 2, from another version of thaw; this one knows 1", func(t *testing.T, path string) {
-			execute(t, raw(t, path), "PRAGMA user_version = 1")
 		}},
 		{"a link to nowhere", func(t *testing.T, path string) {
 			if err := os.Symlink(path+".gone", path); err != nil {

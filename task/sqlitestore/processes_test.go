@@ -20,7 +20,8 @@ import (
 	"github.com/thaw-mcp/thaw/task/sqlitestore"
 )
 
-// The test binary is also the other processes: with these set it claims until it is killed.
+// The test binary is also the other processes: with these set it claims, or commits if there
+// is nowhere to begin, until it is killed.
 const (
 	childFile = "SQLITESTORE_TEST_FILE"
 	childFrom = "SQLITESTORE_TEST_FROM"
@@ -28,14 +29,21 @@ const (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childFile); path != "" {
-		from, err := strconv.Atoi(os.Getenv(childFrom))
-		if err == nil {
-			err = claimForEver(path, from)
-		}
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, child(path, os.Getenv(childFrom)))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
+}
+
+func child(path, from string) error {
+	if from == "" {
+		return commitForEver(path)
+	}
+	call, err := strconv.Atoi(from)
+	if err != nil {
+		return err
+	}
+	return claimForEver(path, call)
 }
 
 // rounds is how many rounds each call of the test has.
@@ -119,7 +127,7 @@ func TestKilledProcessesNeverShareARound(t *testing.T) {
 		}
 		all.Go(func() {
 			for _, life := range lives {
-				runChild(t, path, from(), life, record)
+				runChild(t, path, strconv.Itoa(from()), life, record)
 			}
 		})
 	}
@@ -152,9 +160,9 @@ func TestKilledProcessesNeverShareARound(t *testing.T) {
 }
 
 // runChild runs a process and kills it when life has passed since its first line.
-func runChild(t *testing.T, path string, from int, life time.Duration, line func(string)) {
+func runChild(t *testing.T, path, from string, life time.Duration, line func(string)) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childFile+"="+path, fmt.Sprintf("%s=%d", childFrom, from))
+	cmd.Env = append(os.Environ(), childFile+"="+path, childFrom+"="+from)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()

@@ -1,12 +1,11 @@
-// Package sqlitestore keeps records of calls in a SQLite file: the store of a laptop. The
-// processes of one machine may share the file, which is how other instances are had there.
+// Package sqlitestore keeps tasks and records of calls in a SQLite file: the store of a
+// laptop. The processes of one machine may share the file, which is how other instances are had there.
 // The file has to be on a local disk: SQLite's write-ahead log needs memory that all of
 // its processes share, and no network file system gives that.
 package sqlitestore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -22,7 +21,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Store is a task.Store. Safe for concurrent use.
+// Store is a task.Store and a task.Sweeper. Safe for concurrent use.
 type Store struct {
 	path string
 	now  func() time.Time
@@ -30,15 +29,15 @@ type Store struct {
 	// turn guards what follows. It is a channel, so that a context ends the wait for the
 	// goroutine that opens the file.
 	turn   chan struct{}
-	db     *sql.DB // nil until the first use
+	file   *file // nil until the first use
 	closed bool
 }
 
 // Open makes a Store on the file at path, relative to the working directory of now. The
 // first use creates the file (mode 0600), and its folder (0700, with a .gitignore for all
 // that is in it) if that is missing; until then nothing is read or written, and what is
-// wrong with the place is the error of each use. A file that a newer version of thaw
-// wrote is refused.
+// wrong with the place is the error of each use. A file of an older version of thaw is
+// upgraded; one that a newer version has changed beyond what this one can live with is refused.
 func Open(path string, o *Options) (*Store, error) {
 	switch {
 	case path == "":
@@ -78,9 +77,9 @@ func Scheme() task.StoreScheme {
 
 var errClosed = errors.New("the store is closed")
 
-// open is the database, opened if this is the first use. A failure is not remembered:
+// open is the file, opened if this is the first use. A failure is not remembered:
 // what was wrong with the place may have been put right.
-func (s *Store) open(ctx context.Context) (*sql.DB, error) {
+func (s *Store) open(ctx context.Context) (*file, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -93,17 +92,17 @@ func (s *Store) open(ctx context.Context) (*sql.DB, error) {
 	if s.closed {
 		return nil, errClosed
 	}
-	if s.db == nil {
-		db, err := openFile(ctx, s.path)
+	if s.file == nil {
+		file, err := openFile(ctx, s.path)
 		if err != nil {
 			return nil, err
 		}
-		s.db = db
+		s.file = file
 	}
-	return s.db, nil
+	return s.file, nil
 }
 
-// Close lets go of the file; a claim in progress keeps it to its end. Calls after it fail,
+// Close lets go of the file; a write in progress keeps it to its end. Calls after it fail,
 // and closing again does nothing.
 func (s *Store) Close() error {
 	s.turn <- struct{}{}
@@ -112,8 +111,8 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	if s.db == nil {
+	if s.file == nil {
 		return nil
 	}
-	return s.db.Close()
+	return s.file.db.Close()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/thaw-mcp/thaw/task"
@@ -13,7 +12,7 @@ import (
 const (
 	// Two a claim is more than the one record that it adds, so that a backlog of expired
 	// ones shrinks, and so few that no claim waits for it.
-	removeExpired = `DELETE FROM uses WHERE rowid IN (SELECT rowid FROM uses WHERE expires <= ? ORDER BY expires LIMIT 2)`
+	removeUses = `DELETE FROM uses WHERE rowid IN (SELECT rowid FROM uses WHERE expires <= ? ORDER BY expires LIMIT 2)`
 
 	claim = `INSERT INTO uses (call, round, write, answers, deadline, expires) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (call) DO UPDATE SET round = excluded.round, write = excluded.write, answers = excluded.answers,
@@ -21,7 +20,7 @@ const (
 		WHERE round < excluded.round`
 
 	// The first column tells whether the record is the claim's own write, not finished yet.
-	find = `SELECT round = ?2 AND write = ?3 AND NOT done, round, answers, deadline, done, response FROM uses WHERE call = ?1`
+	findUse = `SELECT round = ?2 AND write = ?3 AND NOT done, round, answers, deadline, done, response FROM uses WHERE call = ?1`
 
 	finish = `UPDATE uses SET done = TRUE, response = ? WHERE call = ? AND round = ? AND write = ? AND NOT done`
 
@@ -36,50 +35,34 @@ func (s *Store) Claim(ctx context.Context, u task.Use) (first bool, prev task.Us
 	if err := u.Check(); err != nil {
 		return false, task.Used{}, err
 	}
-	db, err := s.open(ctx)
-	if err == nil {
-		first, prev, err = s.claim(ctx, db, u)
-	}
+	err = s.write(ctx, func(t transaction) (err error) {
+		first, prev, err = claimUse(ctx, t, u, s.now())
+		return err
+	})
 	if err != nil {
 		return false, task.Used{}, failed(ctx, "claim", err)
 	}
 	return first, prev, nil
 }
 
-// claim is one transaction, so that what it finds is what stopped it.
-func (s *Store) claim(ctx context.Context, db *sql.DB, u task.Use) (first bool, prev task.Used, err error) {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
+// claimUse is one transaction, so that what it finds is what stopped it.
+func claimUse(ctx context.Context, t transaction, u task.Use, now time.Time) (first bool, prev task.Used, err error) {
+	if _, err := exec(ctx, t, removeUses, now.UnixMilli()); err != nil {
 		return false, task.Used{}, err
 	}
-	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, removeExpired, s.now().UnixMilli()); err != nil {
-		return false, task.Used{}, err
+	first, err = exec(ctx, t, claim, u.Call, u.Round, u.Write[:], u.Answers[:], u.Deadline.UnixMilli(), u.Expires.UnixMilli())
+	if first || err != nil {
+		return first, task.Used{}, err
 	}
-	first, err = changed(tx.ExecContext(ctx, claim, u.Call, u.Round, u.Write[:], u.Answers[:], u.Deadline.UnixMilli(), u.Expires.UnixMilli()))
-	if err != nil {
-		return false, task.Used{}, err
-	}
-	if !first {
-		if first, prev, err = scan(tx.QueryRowContext(ctx, find, u.Call, u.Round, u.Write[:])); err != nil {
-			return false, task.Used{}, err
-		}
-	}
-	if first {
-		prev = task.Used{}
-	}
-	return first, prev, tx.Commit()
-}
-
-func scan(row *sql.Row) (own bool, prev task.Used, err error) {
 	var answers []byte
 	var deadline int64
-	if err := row.Scan(&own, &prev.Round, &answers, &deadline, &prev.Done, &prev.Response); err != nil {
-		return false, task.Used{}, err
+	row := one(ctx, t, findUse, u.Call, u.Round, u.Write[:])
+	if err := row.Scan(&first, &prev.Round, &answers, &deadline, &prev.Done, &prev.Response); err != nil || first {
+		return first, task.Used{}, err
 	}
 	copy(prev.Answers[:], answers)
 	prev.Deadline = time.UnixMilli(deadline).UTC()
-	return own, prev, nil
+	return false, prev, nil
 }
 
 // Finish implements task.Uses.
@@ -87,22 +70,19 @@ func (s *Store) Finish(ctx context.Context, u task.Use, response []byte) error {
 	if err := u.Check(); err != nil {
 		return err
 	}
-	db, err := s.open(ctx)
+	f, err := s.open(ctx)
 	if err == nil {
-		err = finishClaim(ctx, db, u, task.KeptResponse(response))
+		err = finishUse(ctx, f, u, task.KeptResponse(response))
 	}
-	if err != nil && !errors.Is(err, task.ErrNotClaimed) {
-		return failed(ctx, "finish", err)
-	}
-	return err
+	return failed(ctx, "finish", err)
 }
 
-func finishClaim(ctx context.Context, db *sql.DB, u task.Use, response []byte) error {
-	if stored, err := changed(db.ExecContext(ctx, finish, response, u.Call, u.Round, u.Write[:])); stored || err != nil {
+func finishUse(ctx context.Context, f *file, u task.Use, response []byte) error {
+	if stored, err := exec(ctx, f, finish, response, u.Call, u.Round, u.Write[:]); stored || err != nil {
 		return err
 	}
 	var is int
-	err := db.QueryRowContext(ctx, findClaim, u.Call, u.Round, u.Write[:]).Scan(&is)
+	err := one(ctx, f, findClaim, u.Call, u.Round, u.Write[:]).Scan(&is)
 	if errors.Is(err, sql.ErrNoRows) {
 		return task.ErrNotClaimed
 	}
@@ -114,31 +94,17 @@ func (s *Store) Release(ctx context.Context, u task.Use) error {
 	if err := u.Check(); err != nil {
 		return err
 	}
-	db, err := s.open(ctx)
-	if err != nil {
-		return failed(ctx, "release", err)
+	f, err := s.open(ctx)
+	if err == nil {
+		err = releaseUse(ctx, f, u)
 	}
-	released, err := changed(db.ExecContext(ctx, release, u.Call, u.Round, u.Write[:]))
-	switch {
-	case err != nil:
-		return failed(ctx, "release", err)
-	case !released:
-		return task.ErrNotClaimed
-	}
-	return nil
+	return failed(ctx, "release", err)
 }
 
-func changed(r sql.Result, err error) (bool, error) {
-	if err != nil {
-		return false, err
+func releaseUse(ctx context.Context, f *file, u task.Use) error {
+	released, err := exec(ctx, f, release, u.Call, u.Round, u.Write[:])
+	if err == nil && !released {
+		err = task.ErrNotClaimed
 	}
-	n, err := r.RowsAffected()
-	return n > 0, err
-}
-
-func failed(ctx context.Context, what string, err error) error {
-	if ended := ctx.Err(); ended != nil {
-		err = ended // of which database/sql may only say that the transaction is over
-	}
-	return fmt.Errorf("sqlitestore: %s: %w", what, err)
+	return err
 }
