@@ -168,11 +168,9 @@ func firstAnswer(t *testing.T, open func() task.Store) { // T-30
 func names(t *testing.T, open func() task.Store) {
 	s := open()
 	h := createTask(t, s, newHead("t"))
-	var all []string
-	for _, name := range []string{ // B-13
-		"\x00", " ", "!", "#", "#0001", "%", "_", "a", "a\x00", "a ", "a!", "a#", "a#0", "a#0001", "a#1", "a/b", "a~2", "A", "aa", "\u00e9", "e\u0301", "😀", "\ufffd", "\u007f",
-	} {
-		all = append(all, name)
+	all := []string{ // B-13
+		"\x00", " ", "!", "#", "#0001", "%", "_", "a", "a\x00", "a ", "a!", "a#", "a#0", "a#0001", "a#1", "a/b", "a~2", "A", "aa",
+		"\u00e9", "e\u0301", "😀", "\ufffd", "\u007f",
 	}
 	long := noise(1, task.MaxName-1)
 	for i := range long {
