@@ -77,7 +77,13 @@ var serverSettings = []setting{
 		return nil
 	}},
 	{name: "THAW_MCTP", allowed: "off", read: only("off")},
-	{name: "THAW_ROLE", allowed: "api or all", read: only("api", "all")},
+	{name: "THAW_ROLE", allowed: "api, worker or all; default all", read: func(o *Options, v string) error {
+		if v != roleAPI && v != roleWorker && v != roleAll {
+			return errors.New("no such role")
+		}
+		o.role = v
+		return nil
+	}},
 	{name: "THAW_MAX_BODY_BYTES", allowed: "a whole number above 0; default 4194304", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.BodyBytes = n })},
 	{name: "THAW_MAX_JSON_DEPTH", allowed: "a whole number above 0; default 128", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.JSONDepth = n })},
 	{name: "THAW_MAX_HEADER_BYTES", allowed: "a whole number from 1 to 65536; default 32768", read: count(maxHeaderBytes, func(o *Options, n int) { o.Limits.HeaderBytes = n })},
@@ -92,6 +98,13 @@ var serverSettings = []setting{
 		return nil
 	}},
 }
+
+// What a process does of a server: answer requests, work on tasks, or both.
+const (
+	roleAPI    = "api"
+	roleWorker = "worker"
+	roleAll    = "all"
+)
 
 // maxHeaderBytes is what the plain host takes from net/http before a request gets here.
 const maxHeaderBytes = 64 << 10

@@ -72,6 +72,7 @@ type Options struct {
 	// later leaves resolving what is lazy to a call of resolve, for Main, which does it when
 	// it already listens.
 	later bool
+	role  string // "" is roleAll
 	// localURLs stand for PublicURLs in the metadata of a server that only this machine reaches.
 	localURLs []string
 }

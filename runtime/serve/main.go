@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -176,6 +177,11 @@ func (p *program) serve(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if r.options.role != roleAPI {
+		var working sync.WaitGroup
+		working.Go(func() { _ = r.handler.Work(ctx) }) // ends with ctx
+		defer working.Wait()
+	}
 	err = r.at.Serve(ctx, host.App{
 		HTTP: wrapped,
 		Started: func(a net.Addr) {
