@@ -12,13 +12,14 @@ import (
 type use struct {
 	task.Use
 	done     bool
+	released bool // and done without a response
 	response []byte
 	index    int // in the heap
 }
 
 func (r *use) set(u task.Use) {
 	u.Deadline, u.Expires = kept(u.Deadline), kept(u.Expires)
-	r.Use, r.done, r.response = u, false, nil
+	r.Use, r.done, r.released, r.response = u, false, false, nil
 }
 
 func (r *use) used() task.Used {
@@ -44,7 +45,7 @@ func (s *Store) Claim(ctx context.Context, u task.Use) (first bool, prev task.Us
 		r.set(u)
 		s.uses[u.Call] = r
 		heap.Push(&s.byExpiry, r)
-	case r.Round < u.Round:
+	case r.Round < u.Round || r.Round == u.Round && r.released && r.Answers == u.Answers:
 		r.set(u)
 		heap.Fix(&s.byExpiry, r.index)
 	case r.Round > u.Round || r.Write != u.Write || r.done:
@@ -87,7 +88,7 @@ func (s *Store) Release(ctx context.Context, u task.Use) error {
 	if r == nil || r.Round != u.Round || r.Write != u.Write || r.done {
 		return task.ErrNotClaimed
 	}
-	r.Round, r.Write, r.Answers, r.done = u.Round-1, [16]byte{}, [32]byte{}, true
+	r.Write, r.done, r.released = [16]byte{}, true, true
 	return nil
 }
 
