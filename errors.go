@@ -10,8 +10,8 @@ import (
 
 // What a handler's error becomes, through wrapping and errors.Join; the first that fits:
 //
+//   - misuse, and what could not be recorded: error -32603, its key and places in the log;
 //   - ErrSuspended: the client is asked, whatever else there is;
-//   - misuse: error -32603, its key and places in the log;
 //   - RequireScopes' error: status 403 with a challenge, or, in a tool whose response streams
 //     already, a result with isError;
 //   - *mcp.Error: that JSON-RPC error, as it stands;

@@ -47,7 +47,7 @@ func encodeFailure(err error) ([]byte, error) {
 		}
 	}
 	var lacks *UnsupportedError
-	if errors.As(err, &lacks) && lacks != nil {
+	if errors.As(err, &lacks) && lacks != nil && len(lacks.Needs.Raw) > 0 {
 		f.Needs = lacks.Needs.Raw
 	} else {
 		f.Lack = errors.Is(err, ErrUnsupported)

@@ -24,7 +24,7 @@ import (
 // lost at once. An error of fn is kept like a value, since the handler would take another
 // way otherwise: it comes back with its text, and as the Errorf, *mcp.Error,
 // *UnsupportedError or ErrNotFound that it wraps, but errors.Is finds nothing else in it.
-// Not kept are the end of ctx and RetryAfter. A panic in fn ends the call.
+// Not kept are the end of ctx, RetryAfter and ErrNoCall. A panic in fn ends the call.
 //
 // After a suspension nothing further starts: a step that is not kept returns ErrSuspended.
 // Steps may run in parallel, each under its own key and on its own ctx; a key is used once
@@ -90,11 +90,14 @@ func recordable(fn func(context.Context) ([]byte, error)) call.StepFunc {
 		var again *call.Retry
 		if errors.As(err, &again) && attempt >= again.Max {
 			err = again.Err
-		} else if again != nil || ended(ctx, err) || errors.Is(err, ErrNoCall) {
+		} else if again != nil || ended(ctx, err) || errors.Is(err, ErrNoCall) || errors.Is(err, ErrSuspended) {
 			return call.Outcome{}, err
 		}
 		failure, encodeErr := encodeFailure(err)
-		return call.Outcome{JSON: failure, Failed: true}, encodeErr
+		if encodeErr != nil {
+			return call.Outcome{}, &call.Unrecordable{Err: encodeErr}
+		}
+		return call.Outcome{JSON: failure, Failed: true}, nil
 	}
 }
 

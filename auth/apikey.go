@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -144,6 +145,12 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	// Whoever may write it can add callers.
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("%s has the mode %v; it must not be writable by its group or everyone", path, info.Mode().Perm())
+	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err == nil && len(text) > maxKeyFile {
 		err = fmt.Errorf("%s has more than %d bytes", path, maxKeyFile)

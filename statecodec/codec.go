@@ -2,8 +2,9 @@
 // MCP's requestState, and opens it again on any instance that holds the same key.
 //
 // The key service is asked for one MAC a day and key, of which the keys of that day are
-// derived; sealing and opening are local. No key travels in a token, so a forged one
-// cannot make anyone call the key service.
+// derived; sealing and opening are local. No key travels in a token, so all that forged ones
+// can buy of the key service is the roots of days on which a true one may have been sealed: four
+// for each listed key, once.
 package statecodec
 
 import (

@@ -71,9 +71,9 @@ type Uses interface {
 	// KeptResponse drops leaves the record done without a response.
 	Finish(ctx context.Context, u Use, response []byte) error
 
-	// Release gives back the round that u claimed and that had no effect: the record is then
-	// that of the round before, done and without a response, and the round can be claimed
-	// anew. Call, Round and Write have to be those of the record and the round not finished, or
+	// Release gives back the round that u claimed and that had no effect: a claim of the same
+	// round with the same Answers is then first again, and any other finds it done, without a
+	// response. Call, Round and Write have to be those of the record and the round not finished, or
 	// the error is ErrNotClaimed and the record stays.
 	Release(ctx context.Context, u Use) error
 }

@@ -1,78 +1,116 @@
+// A user at a client of the official TypeScript SDK. Its argument has the fields of `settings`
+// in client_test.go, its input commands, one a line, and its output a line for each, which are
+// `command` and `reply` there. Steps are what happened on the way: requests of the SDK with
+// the status of their answers, and pages that the user filled in. Tokens stay in here.
+import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
-const { endpoint, user, mode, refresh, resource } = JSON.parse(process.argv[1]);
+const settings = JSON.parse(process.argv[1]);
+const redirectUrl = 'http://127.0.0.1/callback';
 
-class Browser {
-  cookies = new Map();
-  prompts = [];
-  async visit(url, redirectUrl) {
-    let form;
-    for (;;) {
-      if (String(url).startsWith(redirectUrl)) return new URL(url).searchParams;
-      const response = await fetch(url, {
-        redirect: 'manual', method: form ? 'POST' : 'GET', body: form,
-        headers: { cookie: [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
-      });
-      for (const line of response.headers.getSetCookie()) {
-        const [, name, value] = line.match(/^([^=]+)=([^;]*)/);
-        this.cookies.set(name, value);
-      }
-      const page = await response.text();
-      form = undefined;
-      const location = response.headers.get('location');
-      if (location) { url = new URL(location, url); continue; }
-      const action = page.match(/<form [^>]*action="([^"]+)"/)?.[1];
-      const prompt = page.match(/name="prompt" value="([^"]+)"/)?.[1];
-      if (!action) throw new Error(`no form: ${response.status} ${url} ${page.replace(/<style>[^]*<\/style>/,'')}`);
-      this.prompts.push(prompt);
-      url = new URL(action, url);
-      form = new URLSearchParams({ prompt, login: user, password: 'any' });
-    }
-  }
-}
-const browser = new Browser();
-const host = {
-  redirectUrl: 'http://127.0.0.1/callback',
+let steps = [];
+let challenges = [];
+
+// What the SDK asks of the application around it: to keep things, and to open a page.
+const application = {
+  redirectUrl,
   clientMetadata: {
-    client_name: 'e2e', redirect_uris: ['http://127.0.0.1/callback'], token_endpoint_auth_method: 'none',
-    grant_types: refresh ? ['authorization_code', 'refresh_token'] : ['authorization_code'], response_types: ['code'],
+    client_name: 'e2e',
+    redirect_uris: [redirectUrl],
+    token_endpoint_auth_method: 'none',
+    response_types: ['code'],
+    grant_types: settings.refresh ? ['authorization_code', 'refresh_token'] : ['authorization_code'],
   },
+  state() { return this.expected = randomUUID(); },
   clientInformation() { return this.client; },
-  saveClientInformation(v) { this.client = v; },
+  saveClientInformation(client) { this.client = client; },
   tokens() { return this.issued; },
-  saveTokens(v) { this.issued = v; },
+  saveTokens(issued) { this.issued = issued; },
   codeVerifier() { return this.verifier; },
-  saveCodeVerifier(v) { this.verifier = v; },
+  saveCodeVerifier(verifier) { this.verifier = verifier; },
   discoveryState() { return this.discovered; },
-  saveDiscoveryState(v) { this.discovered = v; },
-  redirectToAuthorization(url) { this.pending = url; console.error('AUTH', String(url)); },
+  saveDiscoveryState(discovered) { this.discovered = discovered; },
+  redirectToAuthorization(url) { this.page = url; },
 };
-if (resource) host.validateResourceURL = async () => new URL(resource);
-const record = async (url, init) => {
+if (settings.resource) application.validateResourceURL = async () => new URL(settings.resource);
+
+const cookies = new Map();
+
+// logIn follows the pages from url on until they lead back to the application, and returns
+// what they say to it.
+const logIn = async (url) => {
+  let form;
+  while (!String(url).startsWith(redirectUrl)) {
+    const response = await fetch(url, {
+      method: form ? 'POST' : 'GET', body: form, redirect: 'manual',
+      headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+    });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name, value] = line.match(/^([^=]+)=([^;]*)/);
+      cookies.set(name, value);
+    }
+    const html = await response.text();
+    form = undefined;
+    if (response.headers.has('location')) {
+      url = new URL(response.headers.get('location'), url);
+      continue;
+    }
+    const prompt = html.match(/name="prompt" value="(\w+)"/)?.[1];
+    if (!prompt) throw new Error(`a page that asks nothing, status ${response.status}`);
+    steps.push(`${prompt} ${settings.user}`);
+    url = new URL(html.match(/<form [^>]*action="([^"]+)"/)[1], url);
+    form = new URLSearchParams({ prompt, login: settings.user, password: 'any' });
+  }
+  const answer = new URL(url).searchParams;
+  if (answer.get('state') !== application.expected) throw new Error('an answer to another login');
+  return answer;
+};
+
+const recorded = async (url, init) => {
   const response = await fetch(url, init);
-  console.error(init?.method ?? 'GET', String(url), init?.body ? String(init.body).slice(0, 300) : '', JSON.stringify(Object.fromEntries(new Headers(init?.headers))).replace(/Bearer [^"]*/, 'Bearer X'));
-  console.error('   ', response.status, response.headers.get('www-authenticate') ?? '', (await response.clone().text()).slice(0, 600));
+  const grant = init?.body instanceof URLSearchParams ? ` ${init.body.get('grant_type')}` : '';
+  steps.push(`${init?.method ?? 'GET'} ${url}${grant} ${response.status}`);
+  if (response.headers.has('www-authenticate')) challenges.push(response.headers.get('www-authenticate'));
   return response;
 };
-let client, transport;
-const open = async () => {
-  client = new Client({ name: 'e2e', version: '1' }, { versionNegotiation: { mode: mode === 'auto' ? 'auto' : { pin: mode } }, capabilities: { elicitation: { form: {} } } });
-  client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Zoë' } }));
-  transport = new StreamableHTTPClientTransport(new URL(endpoint), { authProvider: host, fetch: record });
+
+let client;
+let transport;
+
+const connect = async () => {
+  client = new Client({ name: 'e2e', version: '1.0.0' }, {
+    versionNegotiation: { mode: settings.negotiates ? 'auto' : { pin: '2026-07-28' } },
+    capabilities: { elicitation: { form: {} } },
+  });
+  client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: settings.user } }));
+  transport = new StreamableHTTPClientTransport(new URL(settings.endpoint), { authProvider: application, fetch: recorded });
   await client.connect(transport);
+  return {};
 };
+
+// authorized makes a request, and once more if the user had to log in for it.
 const authorized = async (request) => {
-  try { return await request(); } catch (e) {
-    if (!(e instanceof UnauthorizedError) || !host.pending) throw e;
-    const url = host.pending; host.pending = undefined;
-    await transport.finishAuth(await browser.visit(url, host.redirectUrl));
+  try {
+    return await request();
+  } catch (e) {
+    if (!(e instanceof UnauthorizedError)) throw e;
+    await transport.finishAuth(await logIn(application.page));
     return request();
   }
 };
-await authorized(open);
+
 for await (const line of createInterface({ input: process.stdin })) {
-  const { params, options } = JSON.parse(line);
-  try { console.log(JSON.stringify({ result: await authorized(() => client.callTool(params, options)), prompts: browser.prompts })); }
-  catch (e) { console.log(JSON.stringify({ error: { name: e.name, message: e.message, code: e.code, data: e.data } })); }
+  const { call, manual } = JSON.parse(line);
+  const reply = {};
+  try {
+    reply.result = await authorized(call ? () => client.callTool(call, { allowInputRequired: manual }) : connect);
+  } catch (e) {
+    reply.error = { name: e.name, message: e.message, code: `${e.code ?? ''}`, reason: `${e.data?.reason ?? ''}` };
+  }
+  if (application.issued) {
+    reply.key = JSON.parse(Buffer.from(application.issued.access_token.split('.')[0], 'base64url')).kid;
+  }
+  console.log(`reply ${JSON.stringify({ ...reply, steps, challenges })}`);
+  [steps, challenges] = [[], []];
 }

@@ -1,50 +1,55 @@
-// An authorization server on loopback, whose access tokens live as many seconds as the
-// argument says. It prints its issuer. Anybody logs in by name, every client may register,
-// and a token is for the resource that it was asked for. POST /rotate changes its keys.
+// An authorization server on loopback, whose access tokens live for as many seconds as its
+// argument says. Anybody logs in with a name, every client may register, and a token is for
+// the resource that it was asked for. It prints its issuer. POST /rotate gives it a new key to
+// sign with; the older ones stay in its key set.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 
 const lifetime = Number(process.argv[1]);
 
-const resourceServer = (resource) => ({
-  scope: 'files:read files:write',
-  audience: resource,
-  accessTokenFormat: 'jwt',
-  accessTokenTTL: lifetime,
-});
-
 const newKey = () => ({
   ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }),
   kid: randomUUID(), use: 'sig', alg: 'RS256',
 });
 
-// The first key signs. What was issued and who is logged in outlive a change of keys.
-let keys = [newKey()];
+let issuer;
+let keys = [];
+let handle;
 const cookieKeys = [randomUUID()];
-const provide = (issuer) => new Provider(issuer, {
-  jwks: { keys },
-  cookies: { keys: cookieKeys },
-  // The client registers with the scopes of its first login. Kept, they would be all that it
-  // may ever ask for.
-  extraClientMetadata: { properties: ['any'], validator: (_, key, value, metadata) => { delete metadata.scope; } },
-  features: {
-    registration: { enabled: true },
-    resourceIndicators: { enabled: true, getResourceServerInfo: (_, resource) => resourceServer(resource) },
-  },
-}).callback();
 
-let serve;
+// Who is logged in, what was granted and which clients there are outlive a rotation: the
+// library keeps them for the process.
+const rotate = () => {
+  keys = [newKey(), ...keys];
+  handle = new Provider(issuer, {
+    jwks: { keys },
+    cookies: { keys: cookieKeys },
+    // A client registers with the scopes of its first login. Kept, they would be all that it
+    // can ever ask for.
+    extraClientMetadata: { properties: ['scope_is_no_limit'], validator: (_context, _name, _value, client) => { delete client.scope; } },
+    features: {
+      registration: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (_context, resource) => ({
+          audience: resource, scope: 'files:read files:write', accessTokenFormat: 'jwt', accessTokenTTL: lifetime,
+        }),
+      },
+    },
+  }).callback();
+};
+
 const server = createServer((request, response) => {
-  if (request.method !== 'POST' || request.url !== '/rotate') {
-    serve(request, response);
+  if (request.method === 'POST' && request.url === '/rotate') {
+    rotate();
+    response.writeHead(204).end();
     return;
   }
-  keys = [newKey(), ...keys];
-  serve = provide(issuer);
-  response.writeHead(204).end();
+  handle(request, response);
 });
-await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
-const issuer = `http://127.0.0.1:${server.address().port}`;
-serve = provide(issuer);
-console.log(`issuer ${issuer}`);
+server.listen(0, '127.0.0.1', () => {
+  issuer = `http://127.0.0.1:${server.address().port}`;
+  rotate();
+  console.log(`issuer ${issuer}`);
+});

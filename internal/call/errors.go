@@ -13,6 +13,11 @@ var (
 	ErrNoCall    = errors.New("thaw: no running call: the context is not one that a handler was given, or the handler has returned")
 )
 
+// Unrecordable is a step's outcome that JSON cannot hold.
+type Unrecordable struct{ Err error }
+
+func (u *Unrecordable) Error() string { return u.Err.Error() }
+
 // Retry is a step's error that asks for the step to be tried again.
 type Retry struct {
 	Err   error

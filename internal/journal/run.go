@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/thaw-mcp/thaw/internal/call"
 )
@@ -121,6 +122,9 @@ func (r *Run) enter(key string, at call.Site) (*Entry, error) {
 	}
 	if key == "" {
 		return nil, r.misuse(key, fmt.Sprintf("the key is empty, at %v", at))
+	}
+	if !utf8.ValidString(key) { // it would not be found again
+		return nil, r.misuse(key, fmt.Sprintf("the key is not UTF-8, at %v", at))
 	}
 	if before, twice := r.used[key]; twice {
 		return nil, r.misuse(key, fmt.Sprintf("used twice in one run, at %v and at %v", before, at))
@@ -298,21 +302,24 @@ func (r *Run) Effects() bool {
 	return r.effects > 0
 }
 
-// Close ends the run: the handler has returned. Where the client is asked, what the
-// handler left running gets until ctx ends to finish and be recorded.
-func (r *Run) Close(ctx context.Context) {
+// Close ends the run: the handler has returned. Where the call goes on in another run, what
+// the handler left running gets until ctx ends to finish and be recorded; whole says that all
+// of it is.
+func (r *Run) Close(ctx context.Context) (whole bool) {
 	r.mu.Lock()
 	r.closed = true
 	if !r.suspendedLocked() || r.inFlight == 0 {
 		r.mu.Unlock()
-		return
+		return true
 	}
 	idle := make(chan struct{})
 	r.idle = idle
 	r.mu.Unlock()
 	select {
 	case <-idle:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 

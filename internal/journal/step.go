@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -29,6 +30,8 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 			err = &suspended{key}
 		case r.ended != nil:
 			err = r.ended
+		case ctx.Err() != nil: // whoever asked was told that the time is over
+			err = context.Cause(ctx)
 		default:
 			err = r.overfull(k)
 		}
@@ -38,6 +41,7 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 		return call.Outcome{}, err
 	}
 	r.inFlight++
+	r.effects++
 	ready := r.ready
 	r.mu.Unlock()
 	defer r.landed()
@@ -46,12 +50,15 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 			return call.Outcome{}, err
 		}
 	}
+	if r.late() {
+		return call.Outcome{}, call.ErrNoCall
+	}
 	if err := r.start(ctx, k, key); err != nil {
 		return call.Outcome{}, err
 	}
 	out, err := r.try(ctx, k, outer, key, fn)
 	if err != nil {
-		return call.Outcome{}, err
+		return call.Outcome{}, r.unrecorded(key, at, err)
 	}
 	if err := probe(ctx, key); err != nil {
 		r.mu.Lock()
@@ -70,6 +77,27 @@ func (r *Run) keepOutcome(ctx context.Context, k Keeper, key string, out call.Ou
 	return r.keep(ctx, k, e)
 }
 
+// late reports whether the run has ended while a step that was not begun got ready.
+func (r *Run) late() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
+}
+
+// unrecorded is a step's error that is not recorded, or the misuse that it shows.
+func (r *Run) unrecorded(key string, at call.Site, err error) error {
+	var not *call.Unrecordable
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case errors.Is(err, call.ErrSuspended):
+		return r.misuse(key, fmt.Sprintf("the function of the step asked on the handler's context, at %v", at))
+	case errors.As(err, &not):
+		return r.misuse(key, fmt.Sprintf("the step's error cannot be recorded: %v, at %v", not.Err, at))
+	}
+	return err
+}
+
 // landed notes that a step has ended, however it did.
 func (r *Run) landed() {
 	r.mu.Lock()
@@ -84,8 +112,7 @@ func (r *Run) landed() {
 // start is nil if a step may begin now.
 func (r *Run) start(ctx context.Context, k Keeper, key string) error {
 	r.mu.Lock()
-	first := r.effects == 0
-	r.effects++
+	first := r.effects == 1 // this one is counted already
 	r.mu.Unlock()
 	ok, err := k.Start(ctx, first)
 	if ok && err == nil {

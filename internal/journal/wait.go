@@ -122,6 +122,7 @@ func (r *Run) PollWith(ctx context.Context, k Waiter, outer call.Call, key strin
 		return call.Outcome{}, err
 	}
 	r.inFlight++
+	r.effects++
 	ready := r.ready
 	r.mu.Unlock()
 	defer r.landed()
@@ -130,10 +131,13 @@ func (r *Run) PollWith(ctx context.Context, k Waiter, outer call.Call, key strin
 			return call.Outcome{}, err
 		}
 	}
+	if r.late() {
+		return call.Outcome{}, call.ErrNoCall
+	}
 	for {
 		out, err := r.try(ctx, k, outer, key, fn)
 		if err != nil {
-			return call.Outcome{}, err
+			return call.Outcome{}, r.unrecorded(key, at, err)
 		}
 		if out.Failed || !notYet(out.JSON) {
 			return out, r.keepOutcome(ctx, k, key, out)

@@ -41,7 +41,7 @@ var serverSettings = []setting{
 	{name: "THAW_ADDR", allowed: "HOST:PORT; default " + host.DefaultAddr, read: readAddr},
 	{name: "THAW_PUBLIC_URL", allowed: "a comma list of absolute URLs", read: func(o *Options, v string) error {
 		urls := commaList(v)
-		if err := each(urls, checkPublicURL); err != nil {
+		if err := errors.Join(filled(v), each(urls, checkPublicURL)); err != nil {
 			return err
 		}
 		o.PublicURLs = urls
@@ -56,7 +56,7 @@ var serverSettings = []setting{
 	}},
 	{name: "THAW_ALLOWED_ORIGINS", allowed: "a comma list of scheme://host[:port]", read: func(o *Options, v string) error {
 		origins := commaList(v)
-		if err := each(origins, checkOriginText); err != nil {
+		if err := errors.Join(filled(v), each(origins, checkOriginText)); err != nil {
 			return err
 		}
 		o.AllowedOrigins = origins
@@ -64,7 +64,7 @@ var serverSettings = []setting{
 	}},
 	{name: "THAW_TOOLS", allowed: "a comma list of the names of tools to serve; default all", read: func(o *Options, v string) error {
 		o.Only = commaList(v)
-		return nil
+		return filled(v)
 	}},
 	{name: "THAW_STORE", allowed: "none", explicit: true, secret: true, open: openStore, schemes: storeSchemes},
 	{name: "THAW_STATE_KEY", allowed: "none, or a comma list of keys of which the first seals and all open", explicit: true, secret: true, open: openStateKeys, schemes: keySchemes},
@@ -85,7 +85,7 @@ var serverSettings = []setting{
 		return nil
 	}},
 	{name: "THAW_MAX_BODY_BYTES", allowed: "a whole number above 0; default 4194304", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.BodyBytes = n })},
-	{name: "THAW_MAX_JSON_DEPTH", allowed: "a whole number above 0; default 128", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.JSONDepth = n })},
+	{name: "THAW_MAX_JSON_DEPTH", allowed: "a whole number from 1 to 128; default 128", read: count(maxJSONDepth, func(o *Options, n int) { o.Limits.JSONDepth = n })},
 	{name: "THAW_MAX_HEADER_BYTES", allowed: "a whole number from 1 to 65536; default 32768", read: count(maxHeaderBytes, func(o *Options, n int) { o.Limits.HeaderBytes = n })},
 	{name: "THAW_PAGE_ITEMS", allowed: "a whole number above 0; default 1000", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.PageItems = n })},
 	{name: "THAW_MAX_STREAMS", allowed: "a whole number above 0; default 1000", read: count(math.MaxInt32, func(o *Options, n int) { o.Limits.Streams = n })},
@@ -105,6 +105,9 @@ const (
 	roleWorker = "worker"
 	roleAll    = "all"
 )
+
+// maxJSONDepth is as deep as the digest of arguments goes, which binds a state to its call.
+const maxJSONDepth = 128
 
 // maxHeaderBytes is what the plain host takes from net/http before a request gets here.
 const maxHeaderBytes = 64 << 10

@@ -95,7 +95,12 @@ func configureAuth(getenv func(string) string, e *environment, o *Options) []str
 	if problems := v.problems(e.at, o); len(problems) > 0 || !sound {
 		return problems
 	}
-	return v.configure(o)
+	problems := v.configure(o)
+	// Whatever was overlooked above, nobody gets in unasked where somebody was to be asked.
+	if len(problems) == 0 && len(o.Auth) == 0 && len(v.kinds) > 0 && !v.is("THAW_AUTH=none") {
+		problems = append(problems, "THAW_AUTH names schemes and none was made")
+	}
+	return problems
 }
 
 // authValues are the settings of who may call, each sound by itself.

@@ -261,3 +261,22 @@ func TestMetadataOnALaptop(t *testing.T) {
 		t.Error("a server that only this machine reaches masks its errors")
 	}
 }
+
+// A list of nothing is no value: it must not be taken for none, least of all where it would
+// let everybody in.
+func TestListsOfNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	_, line, err := auth.NewAPIKey("robot", nil)
+	if err != nil || os.WriteFile(path, []byte(line+"\n"), 0o600) != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, name := range []string{"THAW_PUBLIC_URL", "THAW_ALLOWED_ORIGINS", "THAW_TOOLS", "THAW_STATE_KEY"} {
+		for _, value := range []string{",", " , ,"} {
+			code, _, errs := runProgram(t, testServer(&ran), env("THAW_AUTH", "apikey", "THAW_API_KEYS", "file:"+path, name, value), "", "check")
+			if code != 2 || !strings.Contains(errs, name) {
+				t.Errorf("%s=%q: exit %d, %q", name, value, code, errs)
+			}
+		}
+	}
+}

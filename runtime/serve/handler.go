@@ -27,7 +27,7 @@ import (
 // Limits bound what one peer can make the server do (S-12). A zero field is its default.
 type Limits struct {
 	BodyBytes      int           // of a request's body; 4 MiB
-	JSONDepth      int           // arrays and objects inside each other; 128
+	JSONDepth      int           // arrays and objects inside each other; 128, which is the most
 	HeaderBytes    int           // of a request's headers; 32 KiB
 	PageItems      int           // of a list; 1,000
 	PageBytes      int           // of a list; 1 MiB
@@ -132,7 +132,7 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 		implies:  o.Implies,
 		limits: limits{
 			body:      orDefault(o.Limits.BodyBytes, 4<<20),
-			depth:     orDefault(o.Limits.JSONDepth, 128),
+			depth:     min(orDefault(o.Limits.JSONDepth, maxJSONDepth), maxJSONDepth),
 			headers:   orDefault(o.Limits.HeaderBytes, 32<<10),
 			pageItems: orDefault(o.Limits.PageItems, 1000),
 			pageBytes: orDefault(o.Limits.PageBytes, 1<<20),

@@ -180,7 +180,10 @@ func (p *program) serve(ctx context.Context) error {
 	if r.options.role != roleAPI {
 		var working sync.WaitGroup
 		working.Go(func() { _ = r.handler.Work(ctx) }) // ends with ctx
-		defer working.Wait()
+		defer func() {
+			stop(nil)
+			working.Wait()
+		}()
 	}
 	err = r.at.Serve(ctx, host.App{
 		HTTP: wrapped,

@@ -53,9 +53,13 @@ func (c *running) claim(t *tool) (replay *failure, refusal *failure) {
 	if deadline, ok := c.ctx.Deadline(); ok {
 		u.Deadline = deadline
 	}
-	first, prev, err := c.h.store.Claim(c.ctx, u)
-	if err != nil { // it may have been applied, and claiming again with its write id tells
-		first, prev, err = c.h.store.Claim(c.ctx, u)
+	// Whether it was applied has to be known, also where the client leaves meanwhile; claiming
+	// again with its write id tells.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), recordTimeout)
+	defer cancel()
+	first, prev, err := c.h.store.Claim(ctx, u)
+	if err != nil {
+		first, prev, err = c.h.store.Claim(ctx, u)
 	}
 	switch {
 	case err != nil:
@@ -67,8 +71,9 @@ func (c *running) claim(t *tool) (replay *failure, refusal *failure) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.claimed = &u
-		if c.ended { // meanwhile, and the answer did not wait for the claim
+		if c.ended || c.ctx.Err() != nil { // meanwhile, and nothing has begun
 			c.release()
+			c.claimed = nil
 			return nil, internal(reasonTimeout, c.name+" timed out")
 		}
 		return nil, nil
@@ -103,6 +108,8 @@ func (c *running) refuseReplay() *failure {
 // client sends counts for nothing.
 func (c *running) answersDigest() [32]byte {
 	h := sha256.New()
+	id := c.sealedID() // which is not in the store, so that nobody can try answers against it
+	h.Write(id[:])
 	keys := make([]string, 0, len(c.before.journal.Asked))
 	for _, a := range c.before.journal.Asked {
 		keys = append(keys, a.Key)
@@ -148,17 +155,14 @@ func (c *running) release() {
 	}
 }
 
-// mendable reports whether the same retry may fare better: the client declared too little,
-// or has to log in with more scopes, or has left, or the server stops.
+// mendable reports whether the handler itself refused what the client can mend: it declared
+// too little, or has to log in with more scopes. A handler that was cut off may have done
+// anything.
 func (o outcome) mendable() bool {
 	if o.failure == nil {
-		return o.message == nil
+		return false
 	}
-	switch o.failure.httpStatus() {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable:
-		return true
-	}
-	return o.failure.code == mcp.CodeMissingCapability
+	return o.failure.code == mcp.CodeMissingCapability || o.failure.challenge != "" || o.failure.reason == reasonKeyUnavailable
 }
 
 // record keeps what the call ends with for a retry whose first answer was lost: the HTTP

@@ -186,12 +186,12 @@ func (c *running) outcome(message []byte, err error) outcome {
 		return outcome{message: message}
 	}
 	c.mu.Lock()
-	ended, claimed := c.ended, c.claimed != nil && c.run.Effects()
+	ended, claimed := c.ended, c.claimed != nil
 	c.mu.Unlock()
 	if ended {
 		return outcome{}
 	}
-	if !claimed && c.out.left() { // of a once-only call that did something the answer is kept for whoever asks again
+	if !claimed && c.out.left() { // of a once-only call the answer is kept for whoever asks again
 		c.logError(slog.LevelInfo, "client left", err)
 		return outcome{}
 	}

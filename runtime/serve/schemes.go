@@ -94,7 +94,7 @@ func openStateKeys(o *Options, value string, e *environment) error {
 	if value == "none" {
 		return nil
 	}
-	var errs []error
+	errs := []error{filled(value)}
 	for _, item := range commaList(value) {
 		name, rest, _ := strings.Cut(item, ":")
 		i := slices.IndexFunc(e.keys, func(s statecodec.KeyScheme) bool { return s.Name == name })

@@ -183,22 +183,23 @@ func (k *keeper) IdempotencyKey(step string) string {
 	return (*running)(k).sealedID().IdempotencyKey(step)
 }
 
-// settle turns what the handler returned into what the call ends with: what it asked, or
-// how it was misused, comes before any result and error.
+// settle turns what the handler returned into what the call ends with: what ended the run
+// whatever it returned, and what it asked, come before any result and error.
 func (c *running) settle(message []byte, err error) ([]byte, error) {
-	c.run.Close(c.ctx)
-	if c.run.Promoted() {
-		return c.createTask(c.catalog.tools[c.name], c.run.Journal())
-	}
-	if c.run.Suspended() {
-		return c.suspend()
-	}
+	whole := c.closeRun()
 	ended := c.run.Ended()
-	if ended == nil && err != nil && errors.Is(err, thaw.ErrSuspended) {
+	if ended == nil && err != nil && errors.Is(err, thaw.ErrSuspended) && !c.run.Suspended() {
 		ended = errAskedNothing
 	}
-	if ended != nil {
+	switch {
+	case ended != nil: // what could not be recorded must not be asked away
 		return nil, c.cutShort(ended)
+	case c.run.Suspended() && !whole: // a step is still at work, and would be done again
+		return nil, errOverrun
+	case c.run.Promoted():
+		return c.createTask(c.catalog.tools[c.name], c.run.Journal())
+	case c.run.Suspended():
+		return c.suspend()
 	}
 	if err == nil {
 		if unread := c.run.Unread(); len(unread) > 0 {
@@ -209,6 +210,22 @@ func (c *running) settle(message []byte, err error) ([]byte, error) {
 }
 
 var errAskedNothing = errors.New("the handler returned ErrSuspended and has asked nothing")
+
+// closeRun closes the run. Steps in flight have the call's own time to end, also where the
+// client has left.
+func (c *running) closeRun() (whole bool) {
+	until := time.Now().Add(lingerTime)
+	if deadline, ok := c.ctx.Deadline(); ok && (c.ctx.Err() == nil || deadline.Before(until)) {
+		until = deadline
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(c.ctx), until)
+	defer cancel()
+	return c.run.Close(ctx)
+}
+
+// lingerTime is how long steps in flight have where the call has no time of its own, or
+// nobody waits for it any more.
+const lingerTime = 30 * time.Second
 
 // cutShort is the failure for what ended the call whatever its handler returned.
 func (c *running) cutShort(ended error) *failure {

@@ -176,17 +176,19 @@ func (k *taskKeeper) run(ctx context.Context, t *tool) task.Result {
 func (k *taskKeeper) handle(worker context.Context, t *tool) task.Result {
 	c := k.running
 	message, err := t.invoke(c.ctx, c, func() ([]byte, error) { return nil, nil })
-	c.run.Close(c.ctx)
+	whole := c.run.Close(worker)
 	ended := c.run.Ended()
 	switch why := context.Cause(worker); {
-	case c.run.Suspended():
-		return task.Result{Park: k.park()}
 	case errors.Is(ended, errLost):
 		return task.Result{Release: "the claim was lost"}
-	case why != nil && (err != nil || ended != nil):
+	case why != nil && (err != nil || ended != nil) && !(c.run.Suspended() && whole):
 		return task.Result{Release: why.Error()}
 	case ended != nil:
 		return failed(c.cutShort(ended))
+	case c.run.Suspended() && whole:
+		return task.Result{Park: k.park()}
+	case c.run.Suspended():
+		return task.Result{Release: "a step is still at work"}
 	case errors.Is(err, thaw.ErrSuspended):
 		return failed(c.cutShort(errAskedNothing))
 	case err == nil:

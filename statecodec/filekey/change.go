@@ -54,18 +54,20 @@ func New(path string) (Info, error) {
 		return Info{}, errors.New("a state key file needs a path")
 	}
 	folder := filepath.Dir(path)
+	_, err := os.Stat(folder)
+	ours := errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return Info{}, fmt.Errorf("folder of the state key file: %w", err)
 	}
 	if err := checkFolder(folder); err != nil {
 		return Info{}, err
 	}
-	if err := ignore(path); err != nil {
+	if err := ignore(path, ours); err != nil {
 		return Info{}, fmt.Errorf("state key file: %w", err)
 	}
 	keys := []*key{newKey(time.Now())}
 	// A link never replaces a file, and what it links is whole.
-	err := write(path, 0o600, keys, os.Link)
+	err = write(path, 0o600, keys, os.Link)
 	if errors.Is(err, fs.ErrExist) {
 		return Info{}, fmt.Errorf("state key file %s exists already: %w", path, fs.ErrExist)
 	}
@@ -221,8 +223,8 @@ func syncFolder(folder string) error {
 }
 
 // ignore keeps the file, and what is beside it while it changes, out of git, unless the
-// folder has rules of its own.
-func ignore(path string) error {
+// folder has rules of its own; of a folder that was made for it, all that is ever in it.
+func ignore(path string, ours bool) error {
 	folder, name := filepath.Split(path)
 	f, err := os.OpenFile(filepath.Join(folder, ".gitignore"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -231,7 +233,11 @@ func ignore(path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString("/" + patternSpecial.Replace(name) + "*\n")
+	rule := "/" + patternSpecial.Replace(name) + "*\n"
+	if ours {
+		rule = "*\n"
+	}
+	_, err = f.WriteString(rule)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}

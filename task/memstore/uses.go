@@ -11,6 +11,7 @@ import (
 type use struct {
 	task.Use
 	done     bool
+	released bool // and done without a response
 	response []byte
 	expiry   place[use]
 }
@@ -18,7 +19,7 @@ type use struct {
 // take makes r the record of u. s.mu is held.
 func (s *Store) take(r *use, u task.Use) {
 	u.Deadline, u.Expires = kept(u.Deadline), kept(u.Expires)
-	r.Use, r.done, r.response = u, false, nil
+	r.Use, r.done, r.released, r.response = u, false, false, nil
 	s.expiringUses.set(&r.expiry, r, u.Expires)
 }
 
@@ -44,7 +45,7 @@ func (s *Store) Claim(ctx context.Context, u task.Use) (first bool, prev task.Us
 		r = &use{}
 		s.uses[u.Call] = r
 		s.take(r, u)
-	case r.Round < u.Round:
+	case r.Round < u.Round || r.Round == u.Round && r.released && r.Answers == u.Answers:
 		s.take(r, u)
 	case r.Round > u.Round || r.Write != u.Write || r.done:
 		return false, r.used(), nil
@@ -86,7 +87,7 @@ func (s *Store) Release(ctx context.Context, u task.Use) error {
 	if r == nil || r.Round != u.Round || r.Write != u.Write || r.done {
 		return task.ErrNotClaimed
 	}
-	r.Round, r.Write, r.Answers, r.done = u.Round-1, [16]byte{}, [32]byte{}, true
+	r.Write, r.done, r.released = [16]byte{}, true, true
 	return nil
 }
 

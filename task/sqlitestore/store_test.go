@@ -243,25 +243,39 @@ func TestContextEndsTheWaitForTheFile(t *testing.T) {
 func TestContextEndsAtAnyMoment(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "tasks.db"), nil)
 	claim(t, s, use("first-use", 1, 1), true)
-	random := rand.New(rand.NewPCG(1, 2))
+	endEarly := endsEarly()
 	ended := 0
-	for i := range 100 {
+	for i := 0; i < 100 || ended < 5 && i < 2000; i++ {
 		u := use(fmt.Sprint(i), 1, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		end := time.AfterFunc(time.Duration(random.IntN(1000))*time.Microsecond, cancel)
-		if _, _, err := s.Claim(ctx, u); err != nil {
+		if err := endEarly(t, func(ctx context.Context) error { _, _, err := s.Claim(ctx, u); return err }); err != nil {
 			ended++
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("claim: %v", err)
 			}
 		}
-		end.Stop()
-		cancel()
 		claim(t, s, u, true)
 		claim(t, s, use(u.Call, 1, 2), false)
 	}
 	if ended == 0 {
 		t.Error("no context ended in time")
+	}
+}
+
+// endsEarly is a run of calls whose context ends at some moment of the time that the one
+// before took.
+func endsEarly() func(t *testing.T, call func(ctx context.Context) error) error {
+	random := rand.New(rand.NewPCG(1, 2))
+	took := time.Millisecond
+	return func(t *testing.T, call func(ctx context.Context) error) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		defer time.AfterFunc(time.Duration(random.Int64N(int64(took))), cancel).Stop()
+		start := time.Now()
+		err := call(ctx)
+		if err == nil {
+			took = max(time.Since(start), time.Microsecond)
+		}
+		return err
 	}
 }
 

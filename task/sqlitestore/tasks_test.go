@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -168,22 +167,18 @@ func TestContextEndsACommitAtAnyMoment(t *testing.T) {
 	if err := s.Create(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
-	random := rand.New(rand.NewPCG(1, 2))
+	endEarly := endsEarly()
 	ended := 0
-	for i := range uint32(100) {
+	for i := uint32(0); i < 100 || ended < 5 && i < 2000; i++ {
 		h.Version++
 		h.Journal++
 		entry := task.Part{Kind: task.PartEntry, Epoch: 1, Seq: i, Data: fmt.Append(nil, i)}
-		ctx, cancel := context.WithCancel(t.Context())
-		end := time.AfterFunc(time.Duration(random.IntN(1000))*time.Microsecond, cancel)
-		if err := s.Commit(ctx, time.Now(), h, entry); err != nil {
+		if err := endEarly(t, func(ctx context.Context) error { return s.Commit(ctx, time.Now(), h, entry) }); err != nil {
 			ended++
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("commit: %v", err)
 			}
 		}
-		end.Stop()
-		cancel()
 		if err := s.Commit(t.Context(), time.Now(), h, entry); err != nil {
 			t.Fatalf("again: %v", err)
 		}

@@ -17,14 +17,15 @@ const (
 	claim = `INSERT INTO uses (call, round, write, answers, deadline, expires) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (call) DO UPDATE SET round = excluded.round, write = excluded.write, answers = excluded.answers,
 			deadline = excluded.deadline, expires = excluded.expires, done = FALSE, response = NULL
-		WHERE round < excluded.round`
+		WHERE round < excluded.round OR round = excluded.round AND write = zeroblob(16) AND answers = excluded.answers`
 
 	// The first column tells whether the record is the claim's own write, not finished yet.
 	findUse = `SELECT round = ?2 AND write = ?3 AND NOT done, round, answers, deadline, done, response FROM uses WHERE call = ?1`
 
 	finish = `UPDATE uses SET done = TRUE, response = ? WHERE call = ? AND round = ? AND write = ? AND NOT done`
 
-	release = `UPDATE uses SET round = round - 1, write = zeroblob(16), answers = zeroblob(32), done = TRUE, response = NULL
+	// No claim has a write of zeros: it is a round that was given back.
+	release = `UPDATE uses SET write = zeroblob(16), done = TRUE, response = NULL
 		WHERE call = ? AND round = ? AND write = ? AND NOT done`
 
 	findClaim = `SELECT 1 FROM uses WHERE call = ? AND round = ? AND write = ?`

@@ -14,19 +14,23 @@ func released(t *testing.T, open func() task.Store) {
 	finished(t, s, one, []byte("one"))
 	claimFirst(t, s, two)
 	release(t, s, two, nil)
-	// The round before is still used, and its response is gone.
-	claimUsed(t, s, use("call", 1), task.Used{Round: 1, Deadline: two.Deadline, Done: true})
+	given := task.Used{Round: 2, Answers: two.Answers, Deadline: two.Deadline, Done: true}
+	claimUsed(t, s, use("call", 1), given)
+	claimUsed(t, s, use("call", 2), given) // with other answers
 	release(t, s, two, task.ErrNotClaimed)
 	notClaimed(t, s, two)
 	again := use("call", 2)
+	again.Answers = two.Answers
+	claimFirst(t, s, again)
 	claimFirst(t, s, again)
 	finished(t, s, again, []byte("two"))
 	claimUsed(t, s, use("call", 2), done(again, []byte("two")))
 
-	first := use("other", 1) // before it there was no round
+	first := use("other", 1)
 	claimFirst(t, s, first)
 	release(t, s, first, nil)
-	claimFirst(t, s, use("other", 1))
+	later := use("other", 2)
+	claimFirst(t, s, later)
 }
 
 func releasedByOthers(t *testing.T, open func() task.Store) {

@@ -50,3 +50,11 @@ func Run(ctx context.Context, folder string, script []byte, args ...string) ([]b
 	}
 	return out, nil
 }
+
+// Command is a process of Node that runs an ES module, which resolves packages in folder
+// and finds args from process.argv[1] on.
+func Command(folder string, module []byte, args ...string) *exec.Cmd {
+	cmd := exec.Command("node", append([]string{"--input-type=module", "--eval", string(module), "--"}, args...)...)
+	cmd.Dir = folder
+	return cmd
+}
