@@ -52,6 +52,7 @@ var arrows = []arrow{
 	{"task", nil, nil, "the contract of a store: a leaf, so that a store knows nothing of who uses it"},
 	{"task/memstore", []string{"task"}, nil, "a store knows its contract alone"},
 	{"task/sqlitestore", []string{"task"}, []string{"modernc.org/sqlite"}, "a store knows its contract alone and adds one library"},
+	{"dynamostore", []string{"task", "internal/awsconfig"}, []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}, "a store knows its contract alone and adds one SDK"},
 	{"task/storetest", []string{"task"}, nil, "the contract as tests knows no store"},
 	{"thawtest", []string{"", "auth", "mcp", "internal/call", "runtime/host", "runtime/serve", "internal/input", "internal/journal", "internal/strictjson", "statecodec", "task/memstore"}, nil, "it drives tools through the real core"},
 	{"functions", []string{"", "functions/deletefiles", "functions/textanalysis"}, nil, "the list of tools"},
