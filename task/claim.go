@@ -28,6 +28,7 @@ type Park struct {
 	Questions []Question
 	Until     time.Time // zero, without questions: go on at once, elsewhere
 	Entries   [][]byte  // of the journal, that belong to the wait
+	Stopping  bool      // the worker stops, which is no fault of the task
 }
 
 // Question is a request to the client, as the client gets it.

@@ -210,7 +210,7 @@ func (c *Claim) park(h *Head, p *Park) (parts []Part) {
 	default:
 		// A claim that has brought nothing counts like a death: the brake on a task that is
 		// continued for ever.
-		if h.Journal == c.began {
+		if h.Journal == c.began && !p.Stopping {
 			h.Interrupted++
 		}
 		h.Phase, h.Sent, h.Wake = Ready, now, now.Add(c.e.resendAfter(0))

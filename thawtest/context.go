@@ -100,6 +100,7 @@ func (directKeeper) Full(*journal.Entry, int) error             { return nil }
 func (directKeeper) Start(context.Context, bool) (bool, error)  { return true, nil }
 func (directKeeper) Now() time.Time                             { return time.Now() }
 func (directKeeper) Durable() bool                              { return false }
+func (directKeeper) Ends() time.Time                            { return time.Time{} }
 func (directKeeper) Cleaning() bool                             { return false }
 func (directKeeper) Promote() bool                              { return false }
 func (directKeeper) Keep(context.Context, *journal.Entry) error { return nil }

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -19,6 +20,8 @@ type Waiter interface {
 	Durable() bool
 	// Cleaning reports whether the call is cancelled and this run only cleans up.
 	Cleaning() bool
+	// Ends is when the call is over whatever it waits for; zero: nobody knows.
+	Ends() time.Time
 	// Promote reports whether the rest of the call can become a task.
 	Promote() bool
 }
@@ -60,6 +63,8 @@ func (r *Run) SleepWith(ctx context.Context, k Waiter, key string, at call.Site,
 		err = &suspended{key}
 	case r.ended != nil:
 		err = r.ended
+	case !k.Ends().IsZero() && over.After(k.Ends()):
+		err = fmt.Errorf("a sleep of %v ends after the task's time to live", d)
 	case k.Durable() && left > shortWait:
 		if !known {
 			r.record(entry)

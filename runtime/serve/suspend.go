@@ -175,6 +175,9 @@ func (k *keeper) Durable() bool { return false }
 // Cleaning implements journal.Waiter.
 func (k *keeper) Cleaning() bool { return false }
 
+// Ends implements journal.Waiter.
+func (k *keeper) Ends() time.Time { return time.Time{} }
+
 // Promote implements journal.Waiter.
 func (k *keeper) Promote() bool { return (*running)(k).canBeTask() }
 

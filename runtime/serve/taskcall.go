@@ -59,6 +59,15 @@ func readTaskCall(text []byte) (*taskCall, error) {
 	return &t, nil
 }
 
+// meta is the request's _meta as far as it holds for a task: the trace goes on, while progress
+// and log messages have no stream (T-43).
+func (t *taskCall) meta() *meta {
+	var m message
+	m.takeMeta(t.Meta)
+	m.meta.capabilities, m.meta.progressToken, m.meta.logLevel = t.Capabilities, nil, nil
+	return &m.meta
+}
+
 func (p *taskPrincipal) principal() *thaw.Principal {
 	return &thaw.Principal{Scheme: p.Scheme, Issuer: p.Issuer, Subject: p.Subject, Tenant: p.Tenant, Client: p.Client, Scopes: p.Scopes, Claims: p.Claims}
 }

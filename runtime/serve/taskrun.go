@@ -60,7 +60,7 @@ func (h *Handler) runTask(ctx context.Context, claim *task.Claim) task.Result {
 		return release("its call cannot be read: %v", err)
 	}
 	c := &running{
-		h: h, catalog: cat, requestID: []byte("0"), meta: &meta{raw: stored.Meta, capabilities: stored.Capabilities},
+		h: h, catalog: cat, requestID: []byte("0"), meta: stored.meta(),
 		kind: "tool", name: t.Name, principal: stored.Principal.principal(), scopes: t.Scopes, method: mcp.MethodCallTool,
 		args: stored.Arguments, round: 1, attempt: int(head.Claims), revision: int(head.Revision), asks: true, callID: stored.CallID, taskID: head.ID, say: claim.Say,
 	}
@@ -131,6 +131,7 @@ func (k *taskKeeper) begin(ctx context.Context) error {
 
 // run runs the handler and says what became of it.
 func (k *taskKeeper) run(ctx context.Context, t *tool) task.Result {
+	ctx = withTrace(ctx, k.meta)
 	worker := ctx // ends with the claim, or with the worker's own time
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -181,8 +182,11 @@ func (k *taskKeeper) handle(worker context.Context, t *tool) task.Result {
 	switch why := context.Cause(worker); {
 	case errors.Is(ended, errLost):
 		return task.Result{Release: "the claim was lost"}
-	case why != nil && (err != nil || ended != nil) && !(c.run.Suspended() && whole):
+	case why == task.ErrLost || why == task.ErrCancelled:
 		return task.Result{Release: why.Error()}
+	case why != nil && whole && (err != nil || ended != nil) && !c.run.Suspended():
+		// The worker's time is over, or it stops: the task goes on elsewhere.
+		return task.Result{Park: &task.Park{Stopping: !errors.Is(why, context.DeadlineExceeded)}}
 	case ended != nil:
 		return failed(c.cutShort(ended))
 	case c.run.Suspended() && whole:
@@ -319,6 +323,9 @@ func (k *taskKeeper) Durable() bool { return true }
 
 // Cleaning implements journal.Waiter.
 func (k *taskKeeper) Cleaning() bool { return k.claim.Cleaning() }
+
+// Ends implements journal.Waiter.
+func (k *taskKeeper) Ends() time.Time { return k.claim.Head().Expires }
 
 // Promote implements journal.Waiter: it is a task already.
 func (k *taskKeeper) Promote() bool { return false }
