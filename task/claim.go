@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -145,7 +146,7 @@ func (c *Claim) Record(ctx context.Context, entry []byte) error {
 func (c *Claim) Say(message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.message = cutMessage(message)
+	c.message = cutMessage(strings.ToValidUTF8(message, "\uFFFD"))
 }
 
 func cutMessage(message string) string {

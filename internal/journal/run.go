@@ -115,6 +115,9 @@ func (r *Run) Replaying() bool {
 	return r.unread > 0 && !r.fresh
 }
 
+// maxKey bounds a key, in bytes: it is kept, travels, and is part of names in stores.
+const maxKey = 256
+
 // enter takes key for an operation at a place, and finds what is recorded under it.
 func (r *Run) enter(key string, at call.Site) (*Entry, error) {
 	if r.closed {
@@ -122,6 +125,9 @@ func (r *Run) enter(key string, at call.Site) (*Entry, error) {
 	}
 	if key == "" {
 		return nil, r.misuse(key, fmt.Sprintf("the key is empty, at %v", at))
+	}
+	if len(key) > maxKey {
+		return nil, r.misuse(key[:16]+"…", fmt.Sprintf("the key has %d bytes, allowed are %d, at %v", len(key), maxKey, at))
 	}
 	if !utf8.ValidString(key) { // it would not be found again
 		return nil, r.misuse(key, fmt.Sprintf("the key is not UTF-8, at %v", at))
