@@ -40,6 +40,7 @@ const (
 	NotificationPromptsChanged   = "notifications/prompts/list_changed"
 	NotificationResourcesChanged = "notifications/resources/list_changed"
 	NotificationResourceUpdated  = "notifications/resources/updated"
+	NotificationTask             = "notifications/tasks"
 )
 
 // Keys of _meta (spec 0.2). The three trace keys have no prefix, by exception.

@@ -35,6 +35,7 @@ type catalog struct {
 	basicScopes   []string // those that everything in it needs
 	capabilities  mcp.ServerCapabilities
 	clientLogging bool
+	streams       bool // the host can
 }
 
 // tool is a tool with what its calls need.
@@ -74,6 +75,7 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		prompts:       make(map[string]*prompt, len(s.Prompts)),
 		resources:     make(map[string]*resource, len(s.Resources)),
 		clientLogging: clientLogging(&s),
+		streams:       h.host.Streaming,
 		metaEnd:       []byte("}"),
 	}
 	if !s.OmitServerInfo {

@@ -16,10 +16,11 @@ const (
 	maxSubscriptionBytes = 128 << 10
 )
 
-// servesListen: only where a change of this process reaches a stream of this process (L-15).
+// servesListen: only where a change of this process reaches a stream of this process, or of
+// tasks, which lie in a store, any stream (L-15).
 func servesListen(c *catalog) bool {
 	s := &c.capabilities
-	return s.Tools != nil && s.Tools.ListChanged || s.Prompts != nil && s.Prompts.ListChanged || s.Resources != nil && s.Resources.ListChanged
+	return c.streams && c.servesTasks() || s.Tools != nil && s.Tools.ListChanged || s.Prompts != nil && s.Prompts.ListChanged || s.Resources != nil && s.Resources.ListChanged
 }
 
 func checkListenParams(q *request) *failure {
@@ -32,6 +33,10 @@ func checkListenParams(q *request) *failure {
 		case "toolsListChanged", "promptsListChanged", "resourcesListChanged":
 			if k := strictjson.Kind(value); k != 't' && k != 'f' {
 				return invalidParams(reasonInvalidParams, "Invalid params: notifications."+string(name)+" must be a boolean")
+			}
+		case "taskIds":
+			if f := checkTaskFilter(q, value); f != nil {
+				return f
 			}
 		case "resourceSubscriptions":
 			if strictjson.Kind(value) != '[' {
@@ -59,27 +64,45 @@ func serveListen(q *request) {
 	h, principal := q.h, q.principal
 	l := &listener{lists: map[string]bool{}, wake: make(chan struct{}, 1),
 		may: func(scopes []string) bool { return h.hasScopes(principal, scopes) }}
-	agreed := l.agree(&q.cat.capabilities, q.msg.params.filter)
+	filter := q.msg.params.filter
+	agreed := l.agree(&q.cat.capabilities, filter)
 	if !q.h.hub.add(l, q.h.limits.streams) {
 		f := internal(reasonTooManyStreams, "Too many streams: try again later")
 		f.status, f.retryAfter = http.StatusServiceUnavailable, 5*time.Second
 		q.fail(f)
 		return
 	}
-	// The stream outlives the need for the body by hours.
-	q.body, q.msg = nil, message{id: bytes.Clone(q.msg.id)}
 	defer q.h.hub.remove(l)
 	defer q.out.stop()
+	tasks, err := q.watchTasks()
+	if err != nil {
+		q.storeFailed(err)
+		return
+	}
+	defer tasks.stop()
+	if q.cat.servesTasks() && strictjson.Member(filter, "taskIds") != nil {
+		agreed = appendAgreed(agreed, "taskIds", tasks.agreed())
+	}
+	if life, limited := q.streamLife(); limited {
+		defer time.AfterFunc(life, l.close).Stop()
+	}
+	// The stream outlives the need for the body by hours.
+	q.body, q.msg = nil, message{id: bytes.Clone(q.msg.id)}
 
 	meta := append([]byte(`"_meta":{"`+mcp.MetaSubscriptionID+`":`), q.msg.id...)
 	ack := append([]byte(`{"notifications":`), agreed...)
-	if !q.notify(mcp.NotificationAcknowledged, append(ack, ','), meta) {
+	if !q.notify(mcp.NotificationAcknowledged, append(ack, "},"...), meta) || !tasks.tell(q, meta) {
 		return
 	}
 	for {
 		select {
 		case <-q.r.Context().Done():
 			return
+		case <-tasks.due():
+			if !tasks.look(q, meta) {
+				return
+			}
+			continue
 		case <-l.wake:
 		}
 		changed, updated, closed := l.take()
@@ -114,17 +137,11 @@ func (q *request) notify(method string, params, meta []byte) bool {
 	return q.out.notify(append(b, "}}}"...))
 }
 
-// agree takes from the filter what the server advertises (L-09) and returns it.
+// agree takes from the filter what the server advertises (L-09) and returns it, an object
+// without its end.
 func (l *listener) agree(c *mcp.ServerCapabilities, filter []byte) []byte {
 	agreed := []byte("{")
-	add := func(name string, value []byte) {
-		if len(agreed) > 1 {
-			agreed = append(agreed, ',')
-		}
-		agreed = append(agreed, `"`+name+`":`...)
-		// Compact: the client's own line ends would break the stream's framing (H-19).
-		agreed, _ = strictjson.AppendCompact(agreed, value)
-	}
+	add := func(name string, value []byte) { agreed = appendAgreed(agreed, name, value) }
 	list := func(name, notification string, can bool) {
 		if can && strictjson.Kind(strictjson.Member(filter, name)) == 't' {
 			l.lists[notification] = true
@@ -141,5 +158,16 @@ func (l *listener) agree(c *mcp.ServerCapabilities, filter []byte) []byte {
 		}
 		add("resourceSubscriptions", uris)
 	}
-	return append(agreed, '}')
+	return agreed
+}
+
+// appendAgreed appends a member to an object without its end.
+func appendAgreed(agreed []byte, name string, value []byte) []byte {
+	if len(agreed) > 1 {
+		agreed = append(agreed, ',')
+	}
+	agreed = append(agreed, `"`+name+`":`...)
+	// Compact: the client's own line ends would break the stream's framing (H-19).
+	agreed, _ = strictjson.AppendCompact(agreed, value)
+	return agreed
 }

@@ -31,7 +31,6 @@ func init() {
 	prompts := func(c *catalog) bool { return c.capabilities.Prompts != nil }
 	resources := func(c *catalog) bool { return c.capabilities.Resources != nil }
 	name := func(p *params) ([]byte, string) { return p.name, "name" }
-	tasks := func(c *catalog) bool { return c.capabilities.Extensions[tasksExtension] != nil }
 	taskID := func(p *params) ([]byte, string) { return p.taskID, "taskId" }
 	uri := func(p *params) ([]byte, string) { return p.uri, "uri" }
 	operations = map[string]*operation{
@@ -45,9 +44,9 @@ func init() {
 		mcp.MethodReadResource:          {served: resources, mirrors: uri, params: checkReadParams, lookup: lookupResource, asks: true, run: serveRead},
 		mcp.MethodComplete: {served: func(c *catalog) bool { return c.capabilities.Completions != nil },
 			params: checkCompleteParams, lookup: lookupCompletion, run: serveComplete},
-		mcp.MethodGetTask:    {served: tasks, extension: true, mirrors: taskID, params: checkTaskParams, run: serveGetTask},
-		mcp.MethodUpdateTask: {served: tasks, extension: true, mirrors: taskID, params: checkUpdateParams, run: serveUpdateTask},
-		mcp.MethodCancelTask: {served: tasks, extension: true, mirrors: taskID, params: checkTaskParams, run: serveCancelTask},
+		mcp.MethodGetTask:    {served: (*catalog).servesTasks, extension: true, mirrors: taskID, params: checkTaskParams, run: serveGetTask},
+		mcp.MethodUpdateTask: {served: (*catalog).servesTasks, extension: true, mirrors: taskID, params: checkUpdateParams, run: serveUpdateTask},
+		mcp.MethodCancelTask: {served: (*catalog).servesTasks, extension: true, mirrors: taskID, params: checkTaskParams, run: serveCancelTask},
 		mcp.MethodListen:     {served: servesListen, params: checkListenParams, run: serveListen},
 	}
 }

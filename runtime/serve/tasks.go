@@ -29,6 +29,9 @@ func (m *meta) knowsTasks() bool {
 	return strictjson.Kind(memberOf(memberOf(m.capabilities, "extensions"), tasksExtension)) == '{'
 }
 
+// servesTasks reports whether the extension is on (T-01).
+func (c *catalog) servesTasks() bool { return c.capabilities.Extensions[tasksExtension] != nil }
+
 // lacksTasks is the -32021 of a client that did not (T-05, T-07).
 func lacksTasks() *failure {
 	return &failure{status: http.StatusBadRequest, code: mcp.CodeMissingCapability, reason: reasonMissingCapability,
@@ -74,11 +77,16 @@ func (q *request) aboutTask(what func(ctx context.Context, id string, owner [32]
 	case errors.As(err, &answer):
 		q.fail(invalidAnswer(answer.Key, answer.Err))
 	default:
-		q.h.logger.LogAttrs(context.Background(), slog.LevelError, "the store of tasks failed", slog.String("method", q.msg.method), slog.String("error", err.Error()))
-		f := internal(reasonStoreUnavailable, "The task cannot be reached now: try again")
-		f.status, f.retryAfter = http.StatusServiceUnavailable, 2*time.Second
-		q.fail(f)
+		q.storeFailed(err)
 	}
+}
+
+// storeFailed is the answer to a request about tasks that their store did not serve.
+func (q *request) storeFailed(err error) {
+	q.h.logger.LogAttrs(context.Background(), slog.LevelError, "the store of tasks failed", slog.String("method", q.msg.method), slog.String("error", err.Error()))
+	f := internal(reasonStoreUnavailable, "The task cannot be reached now: try again")
+	f.status, f.retryAfter = http.StatusServiceUnavailable, 2*time.Second
+	q.fail(f)
 }
 
 // serveGetTask answers tasks/get (T-24).
