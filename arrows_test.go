@@ -54,7 +54,7 @@ var arrows = []arrow{
 	{"task/sqlitestore", []string{"task"}, []string{"modernc.org/sqlite"}, "a store knows its contract alone and adds one library"},
 	{"dynamostore", []string{"task", "internal/awsconfig"}, []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}, "a store knows its contract alone and adds one SDK"},
 	{"task/storetest", []string{"task"}, nil, "the contract as tests knows no store"},
-	{"thawtest", []string{"", "auth", "mcp", "internal/call", "runtime/host", "runtime/serve", "internal/input", "internal/journal", "internal/strictjson", "statecodec", "task/memstore"}, nil, "it drives tools through the real core"},
+	{"thawtest", []string{"", "auth", "mcp", "internal/call", "runtime/host", "runtime/serve", "internal/input", "internal/journal", "internal/strictjson", "statecodec", "task", "task/memstore"}, nil, "it drives tools through the real core"},
 	{"functions", []string{"", "functions/deletefiles", "functions/textanalysis"}, nil, "the list of tools"},
 	{"functions/server", []string{"functions", "functions/deletefiles", "functions/deletefiles/dirfiles", "functions/deletefiles/s3files", "internal/awsconfig",
 		"runtime/serve", "runtime/awskit", "runtime/localkit"}, []string{"github.com/aws/aws-sdk-go-v2/service/s3"}, "a main imports everything"},

@@ -64,7 +64,8 @@ func (c *Call) Params(key string) json.RawMessage {
 	return nil
 }
 
-// Rounds counts the requests of the call so far, those after a Crash not included.
+// Rounds counts the requests of the call so far: the first and those that bring answers, those
+// after a Crash not included.
 func (c *Call) Rounds() int { return c.rounds }
 
 // Answer brings the call what its user says, and runs it on, on another instance. What is
@@ -73,6 +74,9 @@ func (c *Call) Answer(a Answers) *Call {
 	c.tb.Helper()
 	if c.Done() {
 		c.tb.Fatalf("thawtest: the call has ended and asks nothing")
+	}
+	if len(c.asked) == 0 {
+		c.tb.Fatalf("thawtest: the task asks nothing now; it waits for its time: see Advance")
 	}
 	for key := range a {
 		if c.Params(key) == nil {
@@ -89,7 +93,11 @@ func (c *Call) Answer(a Answers) *Call {
 	if err != nil {
 		c.tb.Fatalf("thawtest: %v", err)
 	}
-	c.send(raw)
+	if c.IsTask() {
+		c.update(raw)
+	} else {
+		c.send(raw)
+	}
 	return c
 }
 

@@ -3,7 +3,6 @@
 package thawtest
 
 import (
-	"bytes"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/auth"
-	"github.com/thaw-mcp/thaw/internal/journal"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/runtime/host"
@@ -29,8 +27,8 @@ type Options struct {
 	Middleware []thaw.Middleware
 	// Capabilities are what the client declares; nil is all of them.
 	Capabilities json.RawMessage
-	// NoElicit takes elicitation out of nil Capabilities.
-	NoElicit bool
+	// NoElicit takes elicitation out of nil Capabilities, NoTasks the extension Tasks.
+	NoElicit, NoTasks bool
 	// Start is when the call begins; zero is now.
 	Start time.Time
 	// Principal is who calls; zero is an anonymous caller, who has no scopes.
@@ -62,12 +60,17 @@ type Call struct {
 	last   []byte // params of the last request
 	rounds int
 	probe  *probe
+	world  *world
+	killed bool // the process that did something for the call last
 
-	result   *mcp.CallToolResult
-	err      *mcp.Error
-	state    string
-	asked    []question
-	progress []Progress
+	taskID    string // "": no task, or not yet
+	result    *mcp.CallToolResult
+	err       *mcp.Error
+	cancelled bool
+	over      bool
+	state     string
+	asked     []question
+	progress  []Progress
 }
 
 // Progress is one progress notification, as the client got it.
@@ -82,6 +85,11 @@ type Progress struct {
 // instance of its own, which knows nothing but what the client brings. A result that its own
 // output schema refuses fails tb, also where the server would trust the type, and so does
 // misuse of the call, naming the places. opts may be nil.
+//
+// A call that becomes a task is worked on at once, as long as there is something to do. From
+// then on its time stands still and moves only by Advance, and by Crash as far as a lease takes
+// to run out. Only what is waited for in place, a RetryAfter or a wait of a second at most, takes
+// the time it takes.
 func Start(tb testing.TB, tool *thaw.Tool, args any, opts *Options) *Call {
 	tb.Helper()
 	c := newCall(tb, tool, args, opts)
@@ -95,166 +103,13 @@ func newCall(tb testing.TB, tool *thaw.Tool, args any, opts *Options) *Call {
 	if opts != nil {
 		c.opts = *opts
 	}
+	c.world = newWorld(c.opts.Start)
 	raw, err := strictjson.Marshal(args)
 	if err != nil {
 		tb.Fatalf("thawtest: encode arguments: %v", err)
 	}
 	c.args = raw
 	return c
-}
-
-// Replace puts a new version of the tool in place of the old one, as a deploy in
-// mid-call does.
-func (c *Call) Replace(tool *thaw.Tool) *Call {
-	c.tool = tool
-	return c
-}
-
-// Crash plays the last request again, as a client does whose instance died before it
-// answered: what that run had done is lost, what came before is not.
-func (c *Call) Crash() *Call {
-	c.tb.Helper()
-	c.resend()
-	return c
-}
-
-// send makes the next request of the call, with the answers it brings.
-func (c *Call) send(answers []byte) {
-	c.tb.Helper()
-	params := map[string]any{
-		"name":      c.tool.Definition().Name,
-		"arguments": c.args,
-		"_meta": map[string]any{
-			mcp.MetaProtocolVersion:    mcp.Version,
-			mcp.MetaClientInfo:         mcp.Implementation{Name: "thawtest", Version: "0"},
-			mcp.MetaClientCapabilities: c.capabilities(),
-			mcp.MetaProgressToken:      "thawtest",
-		},
-	}
-	if c.state != "" {
-		params["requestState"] = c.state
-	}
-	if answers != nil {
-		params["inputResponses"] = json.RawMessage(answers)
-	}
-	raw, err := strictjson.Marshal(params)
-	if err != nil {
-		c.tb.Fatalf("thawtest: encode the request: %v", err)
-	}
-	c.last = raw
-	c.rounds++
-	c.resend()
-}
-
-// resend makes the last request, on a fresh instance.
-func (c *Call) resend() {
-	c.tb.Helper()
-	body := append(append([]byte(`{"jsonrpc":"2.0","id":1,"method":"`+mcp.MethodCallTool+`","params":`), c.last...), '}')
-	r := httptest.NewRequestWithContext(journal.WithProbe(c.tb.Context(), c.probe), http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	r.Header.Set(mcp.HeaderProtocolVersion, mcp.Version)
-	r.Header.Set(mcp.HeaderMethod, mcp.MethodCallTool)
-	r.Header.Set(mcp.HeaderName, c.tool.Definition().Name)
-	serve.MirrorArguments(r.Header, c.tool, c.args)
-	o := &serve.Options{
-		Host:      host.Facts{Resident: true, Streaming: true, Loopback: true}, // at this machine, errors come with their text
-		StateKeys: []statecodec.Key{c.key},
-		StateTTL:  statecodec.MaxTTL,
-		Auth:      c.opts.schemes(),
-		Logger:    testLogger(c.tb),
-	}
-	if start := c.opts.Start; !start.IsZero() {
-		began := time.Now()
-		o.Now = func() time.Time { return start.Add(time.Since(began)) }
-	}
-	h, err := serve.New(thaw.Server{Name: "thawtest", Version: "0", Tools: []*thaw.Tool{c.tool}, Middleware: c.opts.Middleware}, o)
-	if err != nil {
-		c.tb.Fatalf("thawtest: %v", err)
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	if c.probe.killed {
-		return // nobody got the answer
-	}
-	c.read(w)
-	if c.result != nil && !c.result.IsError {
-		c.checkOutput(c.tool, c.tool.Definition().Name)
-	}
-}
-
-func (c *Call) capabilities() json.RawMessage {
-	switch {
-	case c.opts.Capabilities != nil:
-		return c.opts.Capabilities
-	case c.opts.NoElicit:
-		return json.RawMessage(`{"sampling":{"tools":{},"context":{}},"roots":{}}`)
-	}
-	return json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{}}`)
-}
-
-// read takes the answer apart, a JSON body or a stream of messages.
-func (c *Call) read(w *httptest.ResponseRecorder) {
-	c.tb.Helper()
-	messages := []string{w.Body.String()}
-	if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
-		messages = nil
-		for line := range strings.Lines(w.Body.String()) {
-			if data, ok := strings.CutPrefix(line, "data: "); ok {
-				messages = append(messages, data)
-			}
-		}
-	}
-	c.result, c.err, c.state, c.asked = nil, nil, "", nil
-	for _, m := range messages {
-		var message struct {
-			Method string
-			Params json.RawMessage
-			Result json.RawMessage
-			Error  *struct {
-				Code    int
-				Message string
-				Data    json.RawMessage
-			}
-		}
-		if err := json.Unmarshal([]byte(m), &message); err != nil {
-			c.tb.Fatalf("thawtest: the server answered what is no message: %v\n%s", err, m)
-		}
-		switch {
-		case message.Method == mcp.NotificationProgress:
-			var p Progress
-			if err := json.Unmarshal(message.Params, &p); err != nil {
-				c.tb.Fatalf("thawtest: %v", err)
-			}
-			c.progress = append(c.progress, p)
-		case message.Error != nil:
-			c.err = &mcp.Error{Code: message.Error.Code, Message: message.Error.Message, Data: message.Error.Data}
-			if strictjson.Is(strictjson.Member(message.Error.Data, "reason"), "misuse") {
-				c.tb.Errorf("thawtest: %s", message.Error.Message)
-			}
-		case message.Result != nil:
-			c.readResult(message.Result)
-		}
-	}
-	if c.result == nil && c.err == nil && c.state == "" {
-		c.tb.Fatalf("thawtest: no answer (status %d): %s", w.Code, w.Body)
-	}
-}
-
-// readResult reads a final result, or what the call asks.
-func (c *Call) readResult(raw json.RawMessage) {
-	c.tb.Helper()
-	if !strictjson.Is(strictjson.Member(raw, "resultType"), "input_required") {
-		if err := json.Unmarshal(raw, &c.result); err != nil {
-			c.tb.Fatalf("thawtest: %v", err)
-		}
-		return
-	}
-	c.state, _ = strictjson.String(strictjson.Member(raw, "requestState"))
-	for key, request := range strictjson.Members(strictjson.Member(raw, "inputRequests")) {
-		method, _ := strictjson.String(strictjson.Member(request, "method"))
-		c.asked = append(c.asked, question{string(key), method, strictjson.Member(request, "params")})
-	}
 }
 
 func (c *Call) checkOutput(tool *thaw.Tool, name string) {
@@ -277,19 +132,25 @@ func (c *Call) checkOutput(tool *thaw.Tool, name string) {
 	}
 }
 
-// Done reports whether the call has ended; until then it waits for an Answer.
-func (c *Call) Done() bool { return c.state == "" }
+// Done reports whether the call has ended; until then it waits for an Answer, or, as a task
+// that asks nothing, for its time.
+func (c *Call) Done() bool { return c.over }
 
 // Result is the result, or nil if the call ended in a JSON-RPC error or has not ended.
 func (c *Call) Result() *mcp.CallToolResult { return c.result }
 
 // Err is the JSON-RPC error the client got, a *mcp.Error whose Data is a
-// json.RawMessage; nil if there is a result. A tool error is a result: see IsError.
+// json.RawMessage; of a call that was cancelled thaw.ErrCancelled; nil if there is a result. A
+// tool error is a result: see IsError. Of a task that still asks it is why the last answer was
+// refused.
 func (c *Call) Err() error {
-	if c.err == nil {
-		return nil
+	switch {
+	case c.err != nil:
+		return c.err
+	case c.cancelled:
+		return thaw.ErrCancelled
 	}
-	return c.err
+	return nil
 }
 
 // IsError reports whether the tool failed in a way that the model reads.
@@ -318,8 +179,8 @@ func Output[T any](c *Call) T {
 	c.tb.Helper()
 	var v T
 	switch {
-	case c.err != nil:
-		c.tb.Fatalf("thawtest: the call ended in %v", c.err)
+	case c.Err() != nil:
+		c.tb.Fatalf("thawtest: the call ended in %v", c.Err())
 	case c.result == nil:
 		c.tb.Fatalf("thawtest: the call has not ended, it asks %v", c.Asked())
 	case c.result.IsError:
