@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"time"
 )
 
 // App is what a host runs.
@@ -23,6 +24,16 @@ type App struct {
 
 	// Logger is for what the host itself has to say; nil is slog.Default.
 	Logger *slog.Logger
+
+	// RunTask has the app work on the durable task with this id, as a message said. The message
+	// is done with if ack is true; otherwise it is to be shown again, not before after. A host
+	// that is sent messages calls it from many goroutines, with the message's visibility in ctx
+	// where it can change that. nil: this app works on no tasks.
+	RunTask func(ctx context.Context, id string) (ack bool, after time.Duration)
+
+	// Sweep has the app look for tasks that are due. A host calls it when its schedule does;
+	// nil: this app works on no tasks.
+	Sweep func(ctx context.Context) error
 
 	// Drain is called once, when the host has been told to stop and before it
 	// waits for the requests still open. It ends what would otherwise wait for

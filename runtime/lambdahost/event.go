@@ -101,8 +101,8 @@ func (e *event) door() door {
 	return noDoor
 }
 
-// UnknownEventError says that an event is not an HTTP request that a front door
-// known to this package sent. The invocation fails with it, on purpose: whoever
+// UnknownEventError says that an event is neither an HTTP request that a front door
+// known to this package sent, nor about a task of a program that works on tasks. The invocation fails with it, on purpose: whoever
 // sends other events (a queue, a schedule, an authorizer) takes any answer for
 // success, so a 4xx proxy response would lose the event without a trace, while a
 // failed invocation is retried, dead-lettered and counted.
@@ -120,7 +120,7 @@ func (e *UnknownEventError) Error() string {
 	if len(e.Members) > 0 {
 		s += fmt.Sprintf(" (members %q)", e.Members)
 	}
-	return s + "; known are API Gateway REST and HTTP API, Function URL and Application Load Balancer requests"
+	return s + "; known are API Gateway REST and HTTP API, Function URL and Application Load Balancer requests, and of a program that works on tasks SQS messages and schedules"
 }
 
 // Bounds of what an error repeats of an event.

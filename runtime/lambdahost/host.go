@@ -25,27 +25,41 @@ const runtimeAPI = "AWS_LAMBDA_RUNTIME_API"
 // extension, which costs every cold start a round trip; nothing here lives between
 // invocations that would need the signal. If the Runtime API itself fails, the loop ends
 // the process with status 1, as the platform expects; it takes one Serve per process.
-func Host() host.Host {
+func Host() host.Host { return HostOf(nil) }
+
+// Options are what a Lambda host can do beyond the events that it is sent.
+type Options struct {
+	// Visibility shows a received message of a queue to others after d from now, and not
+	// before. nil leaves it to the queue's own timeout. It must be safe for concurrent use.
+	Visibility func(ctx context.Context, queueARN, receipt string, d time.Duration) error
+}
+
+// HostOf is Host with options, which may be nil.
+func HostOf(o *Options) host.Host {
+	if o == nil {
+		o = &Options{}
+	}
+	options := *o
 	return host.Host{
 		Name:      "lambda",
 		Here:      func(getenv func(string) string) bool { return getenv(runtimeAPI) != "" },
 		Ephemeral: true,
 		Deadlines: true,
-		Serve:     serve,
+		Serve:     func(ctx context.Context, a host.App) error { return serve(ctx, a, &options) },
 	}
 }
 
 // drainTime is what Serve gives invocations in flight when it stops.
 const drainTime = 400 * time.Millisecond
 
-func serve(ctx context.Context, a host.App) error {
+func serve(ctx context.Context, a host.App, o *Options) error {
 	if os.Getenv(runtimeAPI) == "" {
 		return errors.New("not on AWS Lambda: " + runtimeAPI + " is not set")
 	}
 	if a.Started != nil {
 		a.Started(nil)
 	}
-	loop := &loopHandler{invoker: &Invoker{handler: a.HTTP, log: a.Log()}}
+	loop := &loopHandler{invoker: InvokerOf(a, o)}
 	// Invocations in flight get their own time, below.
 	go lambda.StartWithOptions(loop, lambda.WithContext(context.WithoutCancel(ctx)))
 	<-ctx.Done()

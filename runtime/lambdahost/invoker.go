@@ -17,10 +17,21 @@ import (
 type Invoker struct {
 	handler http.Handler
 	log     *slog.Logger // nil: slog.Default at the time of use
+	tasks   tasks
 }
 
 // NewInvoker returns the event function that serves h, without the runtime loop.
 func NewInvoker(h http.Handler) *Invoker { return &Invoker{handler: h} }
+
+// InvokerOf returns the event function of an app: its requests, its tasks and its sweeps. o
+// may be nil.
+func InvokerOf(a host.App, o *Options) *Invoker {
+	i := &Invoker{handler: a.HTTP, log: a.Log(), tasks: tasks{run: a.RunTask, sweep: a.Sweep}}
+	if o != nil {
+		i.tasks.visibility = o.Visibility
+	}
+	return i
+}
 
 // The handler gets all of the invocation's time but a reserve. It has half of the
 // reserve left to write an answer of its own once its context has ended; the other
@@ -31,11 +42,12 @@ const (
 )
 
 // Invoke serves the HTTP request in payload and returns the answer in the form that
-// the event's front door takes. ctx carries the invocation's deadline; without one
+// the event's front door takes; what else a program that works on tasks is sent, it hands
+// to that program. ctx carries the invocation's deadline; without one
 // the handler has all the time it wants.
 //
-// The error is an *UnknownEventError; whatever goes wrong with a request after it
-// was recognised is an answer. An event that says nothing at all ({} or null, as
+// The error is an *UnknownEventError, or a sweep's; whatever goes wrong with a request or a
+// message after it was recognised is an answer. An event that says nothing at all ({} or null, as
 // a console's test button sends) has nothing to lose and is answered with 400.
 //
 // Invoke does not keep payload. It returns before the handler does if the handler
@@ -43,6 +55,9 @@ const (
 func (i *Invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	e, d, err := decodeEvent(payload)
 	if err != nil {
+		if w, ok := decodeWork(payload); ok {
+			return i.work(ctx, payload, w)
+		}
 		return nil, err
 	}
 	if d == noDoor {
