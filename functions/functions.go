@@ -6,6 +6,7 @@ package functions
 import (
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/functions/deletefiles"
+	"github.com/thaw-mcp/thaw/functions/provision"
 	"github.com/thaw-mcp/thaw/functions/textanalysis"
 )
 
@@ -13,6 +14,9 @@ import (
 // served.
 type Deps struct {
 	Files deletefiles.Files // of delete_files
+	Cloud provision.Cloud   // of provision_environment
+	// CloudScopes are what callers of provision_environment need.
+	CloudScopes []string
 }
 
 // Server is what functions/server offers.
@@ -26,6 +30,9 @@ func Server(deps Deps) thaw.Server {
 	}
 	if deps.Files != nil {
 		s.Tools = append(s.Tools, deletefiles.New(deps.Files))
+	}
+	if deps.Cloud != nil {
+		s.Tools = append(s.Tools, provision.New(deps.Cloud, deps.CloudScopes...))
 	}
 	return s
 }

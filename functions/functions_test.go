@@ -5,6 +5,7 @@ import (
 
 	"github.com/thaw-mcp/thaw/functions"
 	"github.com/thaw-mcp/thaw/functions/deletefiles/dirfiles"
+	"github.com/thaw-mcp/thaw/functions/provision/dircloud"
 )
 
 func TestServer(t *testing.T) {
@@ -13,9 +14,12 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	s := functions.Server(functions.Deps{Files: dir})
+	s := functions.Server(functions.Deps{Files: dir, Cloud: dircloud.New(t.TempDir(), nil)})
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
+	}
+	if len(s.Tools) != 3 {
+		t.Errorf("%d tools are served, want 3", len(s.Tools))
 	}
 	for _, tool := range s.Tools {
 		d := tool.Definition()

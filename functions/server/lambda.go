@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/thaw-mcp/thaw/functions/deletefiles"
+	"github.com/thaw-mcp/thaw/functions/provision"
 	"github.com/thaw-mcp/thaw/runtime/serve"
 )
 
@@ -15,5 +16,13 @@ var local serve.Kit
 const allowedRoots = "s3://BUCKET[/PREFIX]"
 
 func openFolder(string) (deletefiles.Files, error) {
-	return nil, errors.New("a build for Lambda has no folders")
+	return nil, errNoFolders
 }
+
+const allowedEnvironments = "nothing: a cloud of your own is named in cloud.go"
+
+func openEnvironments(string) (provision.Cloud, error) {
+	return nil, errNoFolders
+}
+
+var errNoFolders = errors.New("a build for Lambda has no folders")

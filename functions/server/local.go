@@ -5,9 +5,12 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"github.com/thaw-mcp/thaw/functions/deletefiles"
 	"github.com/thaw-mcp/thaw/functions/deletefiles/dirfiles"
+	"github.com/thaw-mcp/thaw/functions/provision"
+	"github.com/thaw-mcp/thaw/functions/provision/dircloud"
 	"github.com/thaw-mcp/thaw/runtime/localkit"
 )
 
@@ -25,4 +28,17 @@ func openFolder(path string) (deletefiles.Files, error) {
 		return nil, err
 	}
 	return dir, nil
+}
+
+const allowedEnvironments = "a folder, which is made when it is needed"
+
+func openEnvironments(path string) (provision.Cloud, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		return nil, errors.New("it is no folder")
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return dircloud.New(path, nil), nil
 }

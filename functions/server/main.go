@@ -4,11 +4,12 @@
 //	go run ./functions/server
 //	go run ./functions/server check
 //	go run ./functions/server call text_analysis '{"text": "I love it"}'
-//	FILES_ROOT=./files go run ./functions/server
+//	FILES_ROOT=./files ENVIRONMENTS_ROOT=./environments go run ./functions/server
 package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/thaw-mcp/thaw/functions"
@@ -17,8 +18,9 @@ import (
 )
 
 func main() {
-	files, err := openFiles(context.Background(), os.Getenv(filesRoot))
-	// A setting of the program's own is told beside those of the server.
-	own := serve.Kit{Configure: func(*serve.Options) error { return err }}
-	serve.Main(functions.Server(functions.Deps{Files: files}), awskit.Kit(), local, own)
+	files, noFiles := openFiles(context.Background(), os.Getenv(filesRoot))
+	cloud, noCloud := openCloud(os.Getenv(environmentsRoot))
+	// The program's own settings are told beside those of the server.
+	own := serve.Kit{Configure: func(*serve.Options) error { return errors.Join(noFiles, noCloud) }}
+	serve.Main(functions.Server(functions.Deps{Files: files, Cloud: cloud}), awskit.Kit(), local, own)
 }

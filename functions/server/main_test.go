@@ -56,6 +56,12 @@ func TestCommands(t *testing.T) {
 		{name: "a prefix that leads elsewhere", args: []string{"check"}, env: []string{"FILES_ROOT=s3://bucket/a/../b", region}, code: 2, stderr: `the prefix "a/../b" is no clean path`},
 		{name: "a prefix of a dot", args: []string{"check"}, env: []string{"FILES_ROOT=s3://bucket/.", region}, code: 2, stderr: `the prefix "." is no clean path`},
 		{name: "no region", args: []string{"check"}, env: []string{"FILES_ROOT=s3://bucket"}, code: 2, stderr: "AWS_REGION is not set"},
+		{name: "environments in a folder", args: []string{"tools"}, env: []string{"ENVIRONMENTS_ROOT=./new"}, stdout: "provision_environment"},
+		{name: "without environments", args: []string{"call", "provision_environment", `{"region": "eu-west1"}`}, code: 1, stderr: `unknown tool "provision_environment"`},
+		{name: "environments in a file", args: []string{"check"}, env: []string{"ENVIRONMENTS_ROOT=" + file}, code: 2, stderr: "it is no folder; allowed is a folder"},
+		{name: "environments in a cloud", args: []string{"check"}, env: []string{"ENVIRONMENTS_ROOT=gcp://project"}, code: 2, stderr: `there is no scheme "gcp"; allowed is`},
+		{name: "both wrong, files", args: []string{"check"}, env: []string{"FILES_ROOT=gs://bucket", "ENVIRONMENTS_ROOT=gcp://project"}, code: 2, stderr: "FILES_ROOT"},
+		{name: "both wrong, environments", args: []string{"check"}, env: []string{"FILES_ROOT=gs://bucket", "ENVIRONMENTS_ROOT=gcp://project"}, code: 2, stderr: "ENVIRONMENTS_ROOT"},
 		{name: "beside other settings that are wrong", args: []string{"check"}, env: []string{"FILES_ROOT=./missing", "THAW_ADDR=x"}, code: 2, stderr: "THAW_ADDR"},
 		{name: "beside other settings that are wrong, itself", args: []string{"check"}, env: []string{"FILES_ROOT=./missing", "THAW_ADDR=x"}, code: 2, stderr: "FILES_ROOT"},
 	}
@@ -80,6 +86,10 @@ func TestBuildForLambda(t *testing.T) {
 	}
 	const want = `FILES_ROOT=".": a build for Lambda has no folders; allowed is s3://BUCKET[/PREFIX]`
 	if _, stderr, code := run(t, binary, []string{"FILES_ROOT=."}, "check"); code != 2 || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	const noCloud = `ENVIRONMENTS_ROOT=".": a build for Lambda has no folders; allowed is nothing`
+	if _, stderr, code := run(t, binary, []string{"ENVIRONMENTS_ROOT=."}, "check"); code != 2 || !strings.Contains(stderr, noCloud) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	bucket := []string{"FILES_ROOT=s3://bucket", "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret"}
