@@ -47,7 +47,7 @@ var arrows = []arrow{
 		"runtime/host", "statecodec", "statecodec/filekey", "task"},
 		[]string{"go.opentelemetry.io/otel", "golang.org/x/time/rate"}, "the core joins all of these and knows no cloud SDK"},
 	{"runtime/lambdahost", []string{"runtime/host", "task"}, []string{"github.com/aws/aws-lambda-go", jsonLibrary}, "a host adds one SDK and hosts any handler; it reads the messages of tasks"},
-	{"runtime/awskit", []string{"runtime/host", "runtime/lambdahost", "runtime/serve", "statecodec", "statecodec/awskms"}, nil, "a kit only joins"},
+	{"runtime/awskit", []string{"dynamostore", "runtime/host", "runtime/lambdahost", "runtime/serve", "statecodec", "statecodec/awskms", "task", "task/lambdadispatch", "task/sqsdispatch"}, nil, "a kit only joins"},
 	{"runtime/localkit", []string{"runtime/serve", "statecodec", "statecodec/filekey", "task", "task/memstore", "task/sqlitestore"}, nil, "a kit only joins"},
 	{"task", nil, nil, "the contract of a store: a leaf, so that a store knows nothing of who uses it"},
 	{"task/memstore", []string{"task"}, nil, "a store knows its contract alone"},

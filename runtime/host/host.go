@@ -73,6 +73,9 @@ type Host struct {
 	Ephemeral bool
 	// Deadlines: the context of each request ends when the platform's time for it does.
 	Deadlines bool
+	// Messages: the place is sent the messages of tasks, and its schedule, so that it calls the
+	// app's RunTask and Sweep.
+	Messages bool
 	// Serve runs a until ctx ends or the place gives up. It returns nil after an
 	// orderly stop.
 	Serve func(ctx context.Context, a App) error

@@ -35,4 +35,13 @@
 // little before the invocation does, so that an answer can still be sent. What goes
 // wrong outside the handler is answered with a JSON-RPC error without id, so that a
 // client never meets an empty or HTML body (spec V-21).
+//
+// # Tasks
+//
+// A program that works on durable tasks ([host.App] has RunTask and Sweep) is sent three more
+// events. The records of an SQS event each name a task; the answer lists those to be kept as
+// batchItemFailures, which the event source mapping has to have ReportBatchItemFailures for:
+// without it Lambda deletes them, and the sweep has to find their tasks. A scheduled event of
+// EventBridge, or of its Scheduler, is a sweep. An asynchronous invocation with the message of
+// a task has that task looked at once. In any other program they are unknown events.
 package lambdahost

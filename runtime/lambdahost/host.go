@@ -45,6 +45,7 @@ func HostOf(o *Options) host.Host {
 		Here:      func(getenv func(string) string) bool { return getenv(runtimeAPI) != "" },
 		Ephemeral: true,
 		Deadlines: true,
+		Messages:  true,
 		Serve:     func(ctx context.Context, a host.App) error { return serve(ctx, a, &options) },
 	}
 }

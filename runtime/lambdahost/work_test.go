@@ -252,7 +252,9 @@ func FuzzWork(f *testing.F) {
 			t.Errorf("no JSON: %q", answer)
 		}
 		if bytes.HasPrefix(answer, []byte(`{"batchItemFailures":`)) {
-			var kept struct{ BatchItemFailures []struct{ ItemIdentifier string } }
+			var kept struct {
+				BatchItemFailures []struct{ ItemIdentifier string }
+			}
 			if err := json.Unmarshal(answer, &kept); err != nil || kept.BatchItemFailures == nil {
 				t.Errorf("%s: %v", answer, err)
 			}

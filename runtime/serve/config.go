@@ -76,6 +76,7 @@ var serverSettings = []setting{
 		o.StateTTL = d
 		return nil
 	}},
+	{name: "THAW_DISPATCH", allowed: "local, where a process stays", url: true, open: openDispatch, schemes: dispatchSchemes},
 	{name: "THAW_MCTP", allowed: "off", read: only("off")},
 	{name: "THAW_ROLE", allowed: "api, worker or all; default all", read: func(o *Options, v string) error {
 		if v != roleAPI && v != roleWorker && v != roleAll {
@@ -155,7 +156,7 @@ func configure(getenv func(string) string, e *environment) (*Options, []string) 
 }
 
 // knownSchemes may be shown of a value that is otherwise not.
-var knownSchemes = []string{"none", "jwt", "apikey", "gateway", "sqlite", "memory", "dynamodb", "file", "awskms", "gcpkms", "http", "https"}
+var knownSchemes = []string{"none", "jwt", "apikey", "gateway", "sqlite", "memory", "dynamodb", "sqs", "lambda", "file", "awskms", "gcpkms", "http", "https"}
 
 // shown is a value as a message may have it.
 func (s *setting) shown(value string) string {

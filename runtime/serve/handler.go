@@ -154,6 +154,9 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	if h.basePath != "" {
 		errs = append(errs, checkBasePath(h.basePath))
 	}
+	if _, lists := o.Store.(task.Sweeper); o.Store != nil && o.Dispatcher != nil && !lists {
+		errs = append(errs, errNoSweep)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

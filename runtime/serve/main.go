@@ -27,6 +27,7 @@ import (
 type Kit struct {
 	Hosts     []host.Host
 	Stores    []task.StoreScheme
+	Dispatch  []task.DispatchScheme
 	StateKeys []statecodec.KeyScheme
 	// Defaults are values of settings that nobody set, on a host with a disk of its own.
 	Defaults map[string]string
@@ -126,6 +127,9 @@ func (p *program) ready(later bool) (*ready, error) {
 			}
 		}
 	}
+	if len(problems) == 0 {
+		problems = checkWork(o, at)
+	}
 	// What is wrong with the declarations is told beside what is wrong with the settings.
 	h, err := New(p.server, o)
 	if err != nil {
@@ -175,6 +179,9 @@ func (p *program) serve(ctx context.Context) error {
 			wrapped = wrap(wrapped)
 		}
 	}
+	if r.options.role == roleWorker {
+		wrapped = r.handler.healthOnly()
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if r.options.role != roleAPI {
@@ -185,7 +192,7 @@ func (p *program) serve(ctx context.Context) error {
 			working.Wait()
 		}()
 	}
-	err = r.at.Serve(ctx, host.App{
+	app := host.App{
 		HTTP: wrapped,
 		Started: func(a net.Addr) {
 			p.banner(r, a)
@@ -201,7 +208,11 @@ func (p *program) serve(ctx context.Context) error {
 		},
 		Logger: r.handler.logger,
 		Drain:  r.handler.Drain,
-	})
+	}
+	if r.handler.engine != nil && r.options.role != roleAPI {
+		app.RunTask, app.Sweep = r.handler.RunTask, r.handler.Sweep
+	}
+	err = r.at.Serve(ctx, app)
 	var bad *BadSettingsError
 	if errors.As(context.Cause(ctx), &bad) {
 		return bad
@@ -218,6 +229,10 @@ func (p *program) banner(r *ready, a net.Addr) {
 		return // a platform calls, nobody reads
 	}
 	url := "http://" + displayAddr(a) + r.handler.basePath + "/mcp"
+	if r.options.role == roleWorker {
+		fmt.Fprintf(p.err, "%s works on tasks and answers at http://%s/health  (%s)\n", p.server.Name, displayAddr(a), p.brought(r, "THAW_STORE", "store"))
+		return
+	}
 	credential := ""
 	if len(r.options.Auth) > 0 {
 		credential = ` --header "Authorization: Bearer …"`

@@ -17,6 +17,7 @@ import (
 type environment struct {
 	at       host.Host
 	stores   []task.StoreScheme
+	dispatch []task.DispatchScheme
 	keys     []statecodec.KeyScheme
 	defaults map[string]string
 }
@@ -29,6 +30,7 @@ func environmentOf(at host.Host, kits []Kit) *environment {
 	}
 	for _, k := range kits {
 		e.stores = append(e.stores, k.Stores...)
+		e.dispatch = append(e.dispatch, k.Dispatch...)
 		e.keys = append(e.keys, k.StateKeys...)
 	}
 	return e

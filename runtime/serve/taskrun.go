@@ -30,7 +30,7 @@ func (h *Handler) RunTask(ctx context.Context, id string) (ack bool, after time.
 	if h.engine == nil {
 		return false, taskReserve
 	}
-	v := h.engine.Work(ctx, id, h.runTask)
+	v := h.engine.Work(ctx, id, h.hiding(h.runTask))
 	return v.Ack, v.After
 }
 
