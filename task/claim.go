@@ -44,6 +44,7 @@ type Question struct {
 // cancelled it: the run's ctx has ended then too, with that cause.
 type Claim struct {
 	e     *Engine
+	id    string
 	end   context.CancelCauseFunc
 	began uint32 // length of the journal when it was claimed
 
@@ -74,7 +75,7 @@ func (c *Claim) Cleaning() bool { return c.Head().Status == Cancelled }
 
 // Call is what the task was created with.
 func (c *Claim) Call(ctx context.Context) ([]byte, error) {
-	parts, err := c.e.store.Parts(ctx, c.head.ID, PartCall, "", 0, 0)
+	parts, err := c.e.store.Parts(ctx, c.id, PartCall, "", 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (c *Claim) Call(ctx context.Context) ([]byte, error) {
 // Journal is what the task has recorded: its entries in order.
 func (c *Claim) Journal(ctx context.Context) ([][]byte, error) {
 	h := c.Head()
-	parts, err := c.e.store.Parts(ctx, h.ID, PartEntry, "", 0, h.Journal)
+	parts, err := c.e.store.Parts(ctx, c.id, PartEntry, "", 0, h.Journal)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (c *Claim) Journal(ctx context.Context) ([][]byte, error) {
 
 // Answers are what the client has said, by wire key.
 func (c *Claim) Answers(ctx context.Context) (map[string][]byte, error) {
-	parts, err := c.e.store.Parts(ctx, c.Head().ID, PartAnswer, "", 0, 0)
+	parts, err := c.e.store.Parts(ctx, c.id, PartAnswer, "", 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -122,23 +123,32 @@ func (c *Claim) Begin() error {
 	if c.lost != nil {
 		return c.lost
 	}
-	if !c.e.now().Before(c.valid) {
+	// By the wall clock too: the monotonic one stands still while a machine is suspended.
+	if now := c.e.now(); !now.Before(c.valid) || !now.Round(0).Before(c.valid.Round(0)) {
 		return c.lose(ErrLost)
 	}
 	return nil
 }
 
 // Record commits an entry of the journal. When it returns nil the entry is there whatever
-// happens.
+// happens. When nobody knows whether it is, the claim is lost: a later entry would take the
+// same place.
 func (c *Claim) Record(ctx context.Context, entry []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil && c.lost == nil {
+		return err // nothing was written
+	}
 	at := c.head.Journal
-	return c.swap(ctx, func(h *Head) []Part {
+	err := c.swap(ctx, func(h *Head) []Part {
 		h.Journal = at + 1
 		h.Interrupted, h.Sends = 0, 0
 		return []Part{{Kind: PartEntry, Epoch: h.Epoch, Seq: at, Data: entry}}
 	}, func(now *Head) bool { return c.mine(now) && now.Journal > at })
+	if !certain(err) && c.lost == nil {
+		_ = c.lose(ErrLost)
+	}
+	return err
 }
 
 // Say has the client see message with the next write of the head, at the next heartbeat at
@@ -217,10 +227,15 @@ func (c *Claim) renew(next *Head, now time.Time) {
 	}
 }
 
-// took notes a head that is this claim's. The lease counts from when the write was sent.
+// took notes a head that is this claim's. The lease counts from when the write was sent, and
+// is never longer than what the head says.
 func (c *Claim) took(h Head, sent time.Time) {
 	c.head = h
-	c.valid = sent.Add(c.e.limits.Lease - c.e.limits.Guard)
+	left := c.e.limits.Lease
+	if h.Worker != "" {
+		left = min(left, h.LeaseUntil.Sub(sent))
+	}
+	c.valid = sent.Add(left - c.e.limits.Guard)
 }
 
 // judge reports why a head is not this claim's any more, or nil.
@@ -256,11 +271,11 @@ func (c *Claim) keepAlive(ctx context.Context) {
 			return
 		case <-beat.C:
 			c.mu.Lock()
-			version := c.head.Version
-			err := c.swap(ctx, func(*Head) []Part { return nil }, func(now *Head) bool { return c.mine(now) && now.Version == version+1 })
+			// After a conflict it is written anew: what won may be somebody's message, which renews nothing.
+			err := c.swap(ctx, func(*Head) []Part { return nil }, func(*Head) bool { return false })
 			c.mu.Unlock()
 			if err != nil && ctx.Err() == nil {
-				c.e.logger.LogAttrs(ctx, slog.LevelWarn, "a task's lease was not renewed", slog.String("task", c.head.ID), slog.String("error", err.Error()))
+				c.e.logger.LogAttrs(ctx, slog.LevelWarn, "a task's lease was not renewed", slog.String("task", c.id), slog.String("error", err.Error()))
 			}
 		case <-look.C:
 			c.look(ctx)
@@ -272,7 +287,7 @@ func (c *Claim) keepAlive(ctx context.Context) {
 }
 
 func (c *Claim) look(ctx context.Context) {
-	found, err := c.e.store.Head(ctx, c.head.ID)
+	found, err := c.e.store.Head(ctx, c.id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -159,8 +159,8 @@ func (e *Engine) answered(ctx context.Context, h Head, answers map[string][]byte
 	return next, parts, nil
 }
 
-// Cancel cancels a task, unless it has ended. One that waits gets a last run to clean up;
-// one that runs learns of it by itself.
+// Cancel cancels a task, unless it has ended. One that has begun and is in nobody's hands
+// gets a last run to clean up; one that runs learns of it by itself.
 func (e *Engine) Cancel(ctx context.Context, id string, owner [32]byte) error {
 	for {
 		h, err := e.owned(ctx, id, owner)
@@ -197,8 +197,8 @@ func (e *Engine) cancelled(h Head) Head {
 	if !next.Expires.IsZero() && next.Expires.Before(now.Add(e.limits.Retention)) {
 		next.Expires = now.Add(e.limits.Retention)
 	}
-	switch h.Phase {
-	case Asking, Sleeping:
+	switch began := h.Claims > 0; {
+	case began && (h.Phase != Running || e.claimable(&h, now)):
 		next.Phase, next.Sent, next.Wake = Ready, now, now.Add(e.resendAfter(0))
 	default: // a task that has not begun has nothing to clean up, one that runs stops by itself
 		next.Phase, next.Wake = Done, time.Time{}
@@ -220,8 +220,10 @@ func (e *Engine) heal(ctx context.Context, h Head) {
 	if next.Sends < 255 {
 		next.Sends++
 	}
-	if h.Phase != Running { // of which Wake says since when it may be claimed
-		next.Phase, next.Wake = Ready, now.Add(e.resendAfter(next.Sends))
+	// It leaves the front of what is due, so that those behind it have their turn.
+	next.Wake = now.Add(e.resendAfter(next.Sends))
+	if h.Phase == Sleeping {
+		next.Phase = Ready
 	}
 	if err := e.commit(ctx, next); err != nil {
 		var conflict *Conflict

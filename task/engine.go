@@ -114,7 +114,9 @@ func (e *Engine) claimable(h *Head, now time.Time) bool {
 	switch h.Phase {
 	case Ready:
 		return true
-	case Running, Sleeping:
+	case Running:
+		return !e.wakeOfRunning(h).After(now)
+	case Sleeping:
 		return !h.Wake.After(now)
 	}
 	return false
@@ -218,8 +220,13 @@ func (e *Engine) Create(ctx context.Context, c Creation, unreachable Outcome) (H
 	for i, entry := range c.Journal {
 		parts = append(parts, Part{Kind: PartEntry, Seq: uint32(i), Data: entry})
 	}
-	if err := e.create(ctx, h, parts); err != nil {
+	found, err := e.create(ctx, h, parts)
+	switch {
+	case err != nil:
 		return Head{}, err
+	case found != nil:
+		e.heal(ctx, *found)
+		return *found, nil
 	}
 	if err := e.dispatch(ctx, &h, 0); errors.Is(err, ErrUndeliverable) {
 		failed, err := e.finish(ctx, h, unreachable)
@@ -230,19 +237,30 @@ func (e *Engine) Create(ctx context.Context, c Creation, unreachable Outcome) (H
 	return h, nil
 }
 
-func (e *Engine) create(ctx context.Context, h Head, parts []Part) error {
+// create stores h. Once nobody knows what became of that, or something has this id, it looks
+// whether that is the same owner's task of the same tool: then found is what is there.
+func (e *Engine) create(ctx context.Context, h Head, parts []Part) (found *Head, err error) {
 	const tries = 3
-	var err error
 	for range tries {
 		err = e.store.Create(ctx, h, parts...)
 		if certain(err) || ctx.Err() != nil {
 			break
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("create task: %w", err)
+	if err != nil && (!certain(err) || errors.Is(err, ErrExists)) {
+		there, failed := e.store.Head(ctx, h.ID)
+		switch {
+		case failed != nil:
+		case there.Equal(h):
+			err = nil
+		case there.Owner == h.Owner && there.Tool == h.Tool:
+			return &there, nil
+		}
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("create task: %w", err)
+	}
+	return nil, nil
 }
 
 // Outcome is how a task ends.

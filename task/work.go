@@ -67,7 +67,7 @@ func (e *Engine) claim(ctx context.Context, h Head) (*Claim, Verdict) {
 	next.Wake = e.wakeOfRunning(&next)
 	next.Sends = 0
 	sent := e.now()
-	c := &Claim{e: e, began: h.Journal}
+	c := &Claim{e: e, id: h.ID, began: h.Journal}
 	err := e.commit(ctx, next)
 	var conflict *Conflict
 	if errors.As(err, &conflict) && conflict.Now.Epoch == next.Epoch && conflict.Now.Worker == next.Worker {
@@ -124,8 +124,8 @@ func (e *Engine) hold(ctx context.Context, c *Claim, run Run) Verdict {
 	// What the run ended in is written although the worker's own time may be over.
 	ctx = context.WithoutCancel(ctx)
 	if result.Release != "" {
-		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task is released", slog.String("task", c.head.ID), slog.String("why", result.Release))
-		return Verdict{After: time.Until(c.head.Wake)}
+		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task is released", slog.String("task", c.id), slog.String("why", result.Release))
+		return Verdict{After: max(c.over().Wake.Sub(e.clock()), time.Second)}
 	}
 	next, err := c.conclude(ctx, result)
 	switch {
@@ -133,18 +133,30 @@ func (e *Engine) hold(ctx context.Context, c *Claim, run Run) Verdict {
 		// The head says what goes on; this message has no part in it.
 		return acknowledgedIf(errors.Is(err, ErrCancelled))
 	case err != nil:
-		e.logger.LogAttrs(ctx, slog.LevelError, "the end of a run was not written", slog.String("task", c.head.ID), slog.String("error", err.Error()))
+		e.logger.LogAttrs(ctx, slog.LevelError, "the end of a run was not written", slog.String("task", c.id), slog.String("error", err.Error()))
 		return Verdict{After: e.limits.Guard}
 	}
+	// Where a message is due and was not sent, the one that is there does its work.
 	switch next.Phase {
 	case Ready:
-		_ = e.dispatch(ctx, &next, 0) // a sweep heals it
+		if e.dispatch(ctx, &next, 0) != nil {
+			return Verdict{After: time.Second}
+		}
 	case Sleeping:
-		if wait := next.Wake.Sub(e.clock()); wait <= MaxDelay {
-			_ = e.dispatch(ctx, &next, max(wait, 0))
+		wait := max(next.Wake.Sub(e.clock()), 0)
+		if wait <= MaxDelay && e.dispatch(ctx, &next, wait) != nil {
+			return Verdict{After: max(wait, time.Second)}
 		}
 	}
 	return acknowledged
+}
+
+// over ends the use of a claim, whoever still has it, and is its last head.
+func (c *Claim) over() Head {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.lose(ErrLost)
+	return c.head
 }
 
 func acknowledgedIf(ack bool) Verdict { return Verdict{Ack: ack, After: time.Second} }
@@ -153,6 +165,7 @@ func acknowledgedIf(ack bool) Verdict { return Verdict{Ack: ack, After: time.Sec
 func (c *Claim) conclude(ctx context.Context, r Result) (Head, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer func() { _ = c.lose(ErrLost) }() // for a handler that did not end with its run
 	epoch := c.head.Epoch
 	var phase Phase
 	err := c.swap(ctx, func(h *Head) (parts []Part) {
@@ -167,8 +180,9 @@ func (c *Claim) conclude(ctx context.Context, r Result) (Head, error) {
 		phase = h.Phase
 		return parts
 	}, func(now *Head) bool {
-		// Nobody but this claim takes the worker from a head of its epoch, or the client by
-		// cancelling, which is no end that this run has written.
+		// Nobody but this claim takes the worker from a head of its epoch; or who gives the task
+		// up, which is its end as well; or the client by cancelling, which is no end that this
+		// run has written.
 		return now.Epoch == epoch && now.Worker == "" && (now.Status != Cancelled || phase == Done && now.Phase == Done)
 	})
 	return c.head, err
@@ -198,7 +212,7 @@ func (c *Claim) park(h *Head, p *Park) (parts []Part) {
 		for _, q := range p.Questions {
 			a := Asked{Key: q.Key, Digest: q.Digest, Epoch: h.Epoch}
 			if room -= len(q.Data); room >= 0 {
-				a.Inline = q.Data
+				a.Inline = append([]byte{}, q.Data...)
 			} else {
 				room += len(q.Data)
 				parts = append(parts, Part{Kind: PartQuestion, Name: q.Key, Epoch: h.Epoch, Data: q.Data})
