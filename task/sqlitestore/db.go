@@ -17,7 +17,7 @@ type file struct {
 // statements are all that is ever run on a file that is ready.
 var statements = []string{
 	removeUses, claim, findUse, finish, release, findClaim,
-	insertHead, updateHead, findHead, due,
+	insertHead, updateHead, findHead, due, recent,
 	putPart, findEntries, findParts, findRecord,
 	removeHeads, noteRemoved, removeParts, dropEmpty, dropRemoved, dropParts,
 }

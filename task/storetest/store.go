@@ -25,7 +25,7 @@ type storeCase struct {
 	run  func(*testing.T, func() task.Store)
 }
 
-// Store holds a backend to task.Store: to task.Sweeper too if its stores are Sweepers, to
+// Store holds a backend to task.Store: to task.Sweeper and task.Lister too if its stores are, to
 // ErrCorrupt if they are Cutters, and to keeping what it does not know if they are Extenders.
 // Each subtest has a place of its own. The methods of task.Uses are held by Uses.
 func Store(t *testing.T, backend Backend) {
@@ -82,6 +82,9 @@ func Store(t *testing.T, backend Backend) {
 			storeCase{"what does not wake is not due", notDue},
 			storeCase{"a task is due as its head says", dueMoves},
 			storeCase{"shard and limit are checked", dueChecked})
+	}
+	if _, ok := s.(task.Lister); ok {
+		cases = append(cases, storeCase{"recent tasks come with their heads, the latest first", listed})
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.run(t, backend(t)) })
