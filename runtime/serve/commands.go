@@ -29,6 +29,12 @@ const usage = `usage: without arguments the program serves; the commands are
                     names, or .thaw/state.key. retire removes keys replaced 24 h ago
   apikey new NAME [SCOPE ...]
                     a key for the caller NAME, and its line for the file of THAW_API_KEYS
+  tasks ls [-n 20]  the tasks that were created last, whoever owns them
+  tasks show [-values] ID
+                    one of them: how it stands, what it asks and has recorded; with -values
+                    also what its caller and its steps said
+  tasks cancel|redrive ID
+                    cancels it, or has workers told of it again
 `
 
 var (
@@ -43,6 +49,7 @@ var commands = map[string]func(p *program, ctx context.Context, args []string) e
 	"call":   (*program).callCommand,
 	"keys":   (*program).keysCommand,
 	"apikey": (*program).apiKeyCommand,
+	"tasks":  (*program).tasksCommand,
 	"help":   (*program).helpCommand,
 	"h":      (*program).helpCommand,
 }
