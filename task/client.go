@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -216,12 +217,14 @@ func (e *Engine) heal(ctx context.Context, h Head) {
 	next := h
 	next.Asked = slices.Clone(h.Asked)
 	next.Version++
-	next.Sent = now
 	if next.Sends < 255 {
 		next.Sends++
 	}
+	// A store takes equal heads for one write. Those who look in the same millisecond must not
+	// write equal ones, or each of them would send.
+	next.Sent = now.Add(milliseconds(maxLate))
 	// It leaves the front of what is due, so that those behind it have their turn.
-	next.Wake = now.Add(e.resendAfter(next.Sends))
+	next.Wake = next.Sent.Add(e.resendAfter(next.Sends)).Add(milliseconds(e.limits.Resend))
 	if h.Phase == Sleeping {
 		next.Phase = Ready
 	}
@@ -233,6 +236,14 @@ func (e *Engine) heal(ctx context.Context, h Head) {
 		return
 	}
 	_ = e.dispatch(ctx, &next, 0)
+}
+
+// maxLate is by how much a message may be taken to have been sent later than it was.
+const maxLate = time.Second
+
+// milliseconds is a random number of them, less than d.
+func milliseconds(d time.Duration) time.Duration {
+	return rand.N(max(d/time.Millisecond, 1)) * time.Millisecond
 }
 
 // Sweep looks at what is due, in every shard, and heals it. It returns how many tasks it

@@ -125,7 +125,8 @@ func (e *Engine) hold(ctx context.Context, c *Claim, run Run) Verdict {
 	ctx = context.WithoutCancel(ctx)
 	if result.Release != "" {
 		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task is released", slog.String("task", c.id), slog.String("why", result.Release))
-		return Verdict{After: max(c.over().Wake.Sub(e.clock()), time.Second)}
+		last, lost := c.over()
+		return Verdict{Ack: errors.Is(lost, ErrCancelled), After: max(last.Wake.Sub(e.clock()), time.Second)}
 	}
 	next, err := c.conclude(ctx, result)
 	switch {
@@ -151,12 +152,13 @@ func (e *Engine) hold(ctx context.Context, c *Claim, run Run) Verdict {
 	return acknowledged
 }
 
-// over ends the use of a claim, whoever still has it, and is its last head.
-func (c *Claim) over() Head {
+// over ends the use of a claim, whoever still has it: last is its last head, and lost why it
+// was over.
+func (c *Claim) over() (last Head, lost error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.lose(ErrLost)
-	return c.head
+	lost = c.lose(ErrLost)
+	return c.head, lost
 }
 
 func acknowledgedIf(ack bool) Verdict { return Verdict{Ack: ack, After: time.Second} }
