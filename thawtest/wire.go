@@ -113,7 +113,7 @@ func (c *Call) instance(p *process) *serve.Handler {
 // is none: then c.err says why.
 func (c *Call) exchange(method, name string, params []byte) json.RawMessage {
 	c.tb.Helper()
-	p := &process{world: c.world, Store: c.world.store, probe: c.probe}
+	p := c.process()
 	body := append(append([]byte(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`), params...), '}')
 	r := httptest.NewRequestWithContext(journal.WithProbe(c.tb.Context(), p), http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")

@@ -112,21 +112,29 @@ func (w *world) undo(tb testing.TB, id string) {
 }
 
 // process is one of the call's processes: its view of the world, which ends with its death.
-// It is the task.Store and task.Dispatcher of its handler, and watches its steps.
+// It is the store and task.Dispatcher of its handler, and watches its steps.
 type process struct {
 	*world
 	task.Store
+	task.Sweeper
 	probe  *probe
 	tb     testing.TB // of a worker; nil in one that answers a request
 	dead   atomic.Bool
 	before map[string]bool // steps that were recorded when a worker began
 }
 
-// worker is a process that works on tasks.
+// process is one that answers a request.
+func (c *Call) process() *process {
+	return &process{world: c.world, Store: c.world.store, Sweeper: c.world.store, probe: c.probe}
+}
+
+// worker is one that works on tasks.
 func (c *Call) worker() *process {
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	return &process{world: c.world, Store: c.world.store, probe: c.probe, tb: c.tb, before: maps.Clone(c.world.recorded)}
+	p := c.process()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tb, p.before = c.tb, maps.Clone(p.recorded)
+	return p
 }
 
 // Did implements journal.Probe.
