@@ -163,12 +163,8 @@ func (p *program) serve(ctx context.Context) error {
 		return err
 	}
 	defer r.close()
-	r.handler.warnAnonymous(r.options.Logger)
-	if r.handler.codec == nil && !r.handler.local {
-		r.options.Logger.Warn("THAW_STATE_KEY=none: a call that asks its user fails")
-	}
-	if r.handler.codec != nil && r.handler.store == nil {
-		r.options.Logger.Warn("THAW_STORE=none: an answer to a question can be used again until its state expires")
+	if r.options.role != roleWorker {
+		r.handler.warnOpen(r.options.Logger)
 	}
 	if r.options.Ready != nil {
 		r.options.Ready(r.handler)
@@ -260,6 +256,17 @@ func (p *program) authText(r *ready) string {
 		return "auth" // a kit's own
 	}
 	return text
+}
+
+// warnOpen says what the settings of a server leave open that serves calls.
+func (h *Handler) warnOpen(logger *slog.Logger) {
+	h.warnAnonymous(logger)
+	if h.codec == nil && !h.local {
+		logger.Warn("THAW_STATE_KEY=none: a call that asks its user fails")
+	}
+	if h.codec != nil && h.store == nil {
+		logger.Warn("THAW_STORE=none: an answer to a question can be used again until its state expires")
+	}
 }
 
 // warnAnonymous says what nobody keeps strangers from, and what nobody can use.
