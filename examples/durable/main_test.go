@@ -31,7 +31,7 @@ func TestBread(t *testing.T) {
 	for answer, want := range map[thawtest.Action]string{
 		thawtest.Accept: "Bread from the dough of ", thawtest.Decline: "The dough was given away.", thawtest.Dismiss: "The dough was given away.",
 	} {
-		c := thawtest.Start(t, tool, map[string]int{"seconds": 0}, nil)
+		c := thawtest.Start(t, tool, map[string]int{"seconds": 0}, &thawtest.Options{NoTasks: true})
 		if got := c.Answer(thawtest.Answers{"bake": answer}).Text(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", answer, got, want)
 		}

@@ -128,6 +128,9 @@ type form struct {
 	Count int    `json:"count"`
 }
 
+// plain is a client that does not know tasks.
+var plain = &thawtest.Options{NoTasks: true}
+
 var (
 	west = provision.In{Region: "eu-west1"}
 	two  = form{"large", 2}
@@ -161,7 +164,7 @@ func TestPlainCall(t *testing.T) {
 			if tt.world != nil {
 				tt.world(world)
 			}
-			c := thawtest.Start(t, provision.New(world), west, nil)
+			c := thawtest.Start(t, provision.New(world), west, plain)
 			if got, want := c.Message("plan"), "What is to be built in eu-west1?"; got != want {
 				t.Fatalf("asks %q, want %q", got, want)
 			}
@@ -184,7 +187,7 @@ func TestPlainCall(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	c := thawtest.Start(t, provision.New(newCloud()), west, nil).Answer(thawtest.Answers{"plan": two}).Answer(thawtest.Answers{"approve": true})
+	c := thawtest.Start(t, provision.New(newCloud()), west, plain).Answer(thawtest.Answers{"plan": two}).Answer(thawtest.Answers{"approve": true})
 	var got []string
 	for _, p := range c.Progress() {
 		got = append(got, fmt.Sprintf("%v/%v %s", p.Done, p.Total, p.Message))
@@ -196,10 +199,12 @@ func TestProgress(t *testing.T) {
 }
 
 func TestShake(t *testing.T) {
-	for _, agrees := range []bool{true, false} {
-		t.Run(fmt.Sprint(agrees), func(t *testing.T) {
-			thawtest.Shake(t, func() *thaw.Tool { return provision.New(newCloud()) }, west, thawtest.Answers{"plan": two, "approve": agrees}, nil)
-		})
+	for name, opts := range map[string]*thawtest.Options{"plain": plain, "task": nil} {
+		for _, agrees := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " ", agrees), func(t *testing.T) {
+				thawtest.Shake(t, func() *thaw.Tool { return provision.New(newCloud()) }, west, thawtest.Answers{"plan": two, "approve": agrees}, opts)
+			})
+		}
 	}
 }
 
