@@ -292,6 +292,9 @@ func (q *request) checkNameLine() *failure {
 		return nil
 	}
 	value, member := q.op.mirrors(&q.msg.params)
+	if value != nil && strictjson.Kind(value) != '"' {
+		return nil // no header can repeat it, and checkParams says what is wrong with it
+	}
 	return checkName(q.r.Header, value, member)
 }
 
