@@ -12,9 +12,10 @@ import (
 
 // exchange is one request, ready to be sent.
 type exchange struct {
-	name string // as the case calls it
-	as   string // who sends it; "": anybody
-	adds int64  // what it adds to the counter when all is right
+	name   string // as the case calls it
+	as     string // who sends it; "": anybody
+	nobody bool   // on purpose it says nothing of who sends it
+	adds   int64  // what it adds to the counter when all is right
 
 	// A plain request, which every door can take.
 	method, path string
@@ -67,6 +68,7 @@ func (p *expansion) requests(c *failure) ([]*exchange, error) {
 		if r.As.Kind != 0 && !isNull(&r.As) {
 			x.as = r.As.Value
 		}
+		x.nobody = r.As.Kind != 0 && isNull(&r.As)
 		all = append(all, x)
 		return nil
 	}

@@ -1,6 +1,10 @@
 package cases
 
 import (
+	"slices"
+	"strings"
+	"testing"
+
 	"github.com/thaw-mcp/thaw/mcp"
 )
 
@@ -42,4 +46,44 @@ var headers = map[string]verdict{
 			holds: mismatch,
 		},
 	}},
+
+	"B-26": {
+		production: production{tasks: true, declares: canDoTasks},
+		rules: []rule{
+			{says: "match: 200", on: []string{"match"}, holds: all(showsTask, member(`"input_required"`, "status"))},
+			{says: "differs: 400, -32020, task not cancelled", on: []string{"differs"}, holds: mismatch},
+			{says: "missing: 400/-32020 preferred, 200 tolerated", on: []string{"missing"}, holds: mismatch},
+		},
+		scenes: []scene{{says: []string{"differs: 400, -32020, task not cancelled"}, play: mismatchedTask}},
+	},
+}
+
+// mismatchedTask tries every method about a task under the name of another one, and looks
+// whether anything has become of it.
+func mismatchedTask(t *testing.T, s *stage) {
+	for _, d := range s.doors(s.call("echo", `{}`, "")) {
+		t.Run(d.name(), func(t *testing.T) {
+			id, other := s.waitingTask(t, d), s.waitingTask(t, d)
+			before := s.until(t, d, id, "input_required")
+			for _, method := range []string{mcp.MethodGetTask, mcp.MethodUpdateTask, mcp.MethodCancelTask} {
+				x := s.about(method, id, `{"confirm":{"action":"accept","content":{"confirm":true}}}`)
+				for _, name := range []string{other, "some-other-task", strings.ToUpper(id), ""} {
+					s.expectAt(t, d, x.naming(name), mismatch)
+				}
+			}
+			s.expectAt(t, d, s.about(mcp.MethodGetTask, id, ""), sameAs(before))
+		})
+	}
+}
+
+// naming is x with another Mcp-Name.
+func (x *exchange) naming(name string) *exchange {
+	y := *x
+	y.headers = slices.Clone(x.headers)
+	for i := range y.headers {
+		if y.headers[i].name == mcp.HeaderName {
+			y.headers[i].value = name
+		}
+	}
+	return &y
 }

@@ -53,7 +53,7 @@ var jsonRPC = map[string]verdict{
 			on:    []string{"lone surrogate in the id"},
 			holds: either(status(400), bodyHas(`"id":"\udc00"`)),
 		},
-	}},
+	}, scenes: []scene{{says: []string{"also through task storage"}, play: textsInTasks}}},
 
 	"B-14": {rules: []rule{
 		{says: "counter never changes", holds: func(a *answer) error {
@@ -80,7 +80,7 @@ var jsonRPC = map[string]verdict{
 			on:    []string{"wrong case inside arguments"},
 			holds: all(status(200), toolError("text"), nothingRan),
 		},
-	}, scenes: []scene{{says: []string{"in _meta"}, play: foldedMeta}, {says: []string{"in JWT claims"}, play: foldedClaims}}},
+	}, scenes: []scene{{says: []string{"in _meta"}, play: foldedMeta}, {says: []string{"in JWT claims"}, play: foldedClaims}, {says: []string{"in task records"}, play: foldedRecords}}},
 
 	"B-16": {rules: []rule{
 		{says: "process lives, next request works", holds: no5xx}, // the rest is asserted of every answer

@@ -34,7 +34,7 @@ var verdicts = func() map[string]verdict {
 	all := map[string]verdict{}
 	for _, table := range []map[string]verdict{
 		lambdaEvents, jsonRPC, protocol, headers, toolSchema, httpEdge, streaming, caching, tracing, runtimeLimits,
-		multiRoundTrips, authorization,
+		multiRoundTrips, tasks, authorization,
 	} {
 		for id, v := range table {
 			if _, twice := all[id]; twice {
@@ -52,12 +52,6 @@ func TestCases(t *testing.T) {
 	for _, c := range d.Cases {
 		known[c.ID] = true
 		v, judged := verdicts[c.ID]
-		if waits(c) {
-			if judged {
-				t.Errorf("%s has a verdict and waits for a later issue", c.ID)
-			}
-			continue
-		}
 		t.Run(c.ID, func(t *testing.T) {
 			if !judged {
 				t.Fatalf("nobody has said in Go what must come of this %s case", c.Category)
@@ -82,8 +76,7 @@ func (v *verdict) against(c *failure) (problems []string) {
 		return []string{err.Error()}
 	}
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	waiting := waitingParts(c)
-	said, done := slices.Clone(waiting), slices.Clone(waiting)
+	var said, done []string
 	for _, r := range v.rules {
 		said = append(said, r.says)
 		if r.on == nil {
@@ -147,19 +140,21 @@ func (c *failure) requestNames() (names []string) {
 // run sends every request through every door that takes it, and plays the scenes.
 func (v *verdict) run(t *testing.T, d *document, c *failure) {
 	p := &expansion{d: d, text: map[string]string{"$JWT": goodToken("alice")}}
+	s := newStage(t, p, v.production)
+	if s.workers != nil {
+		p.text["$TASK"] = s.waitingTask(t, s.http)
+	}
 	requests, err := p.requests(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStage(t, p, v.production)
-	waiting := waitingParts(c)
 	for _, x := range requests {
-		if slices.Contains(waiting, x.name) {
-			continue
-		}
 		t.Run(x.name, func(t *testing.T) {
-			if x.as == "" {
+			if x.as == "" && !x.nobody {
 				x.as = v.as
+			}
+			if v.declares != "" {
+				x = x.by(v.declares)
 			}
 			if x.as != "" {
 				if !v.identified {

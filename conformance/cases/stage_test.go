@@ -25,6 +25,8 @@ import (
 	"github.com/thaw-mcp/thaw/runtime/lambdahost"
 	"github.com/thaw-mcp/thaw/runtime/serve"
 	"github.com/thaw-mcp/thaw/statecodec"
+	"github.com/thaw-mcp/thaw/task"
+	"github.com/thaw-mcp/thaw/task/memstore"
 )
 
 // production is how a case wants its server to differ from the plain fixture.
@@ -36,8 +38,14 @@ type production struct {
 	identified bool
 	// keys are those that the authorization server publishes; nil: k1.
 	keys []*signer
+	// trustsOther: it takes the tokens of the other issuer too.
+	trustsOther bool
 	// as is who sends a case's own requests that name nobody; "": nobody.
 	as string
+	// declares is what the clients of a case's own requests can; "": what these say.
+	declares string
+	// tasks: it has a store and workers, the same behind every door.
+	tasks bool
 }
 
 // stage is the fixture server behind every door. Both hosts share its counter.
@@ -48,6 +56,8 @@ type stage struct {
 	lambdas   []*lambda
 	runs      *runBook
 	user      string // who sends what a test makes; "": nobody
+	store     task.Store
+	workers   *workers // nil: no tasks
 }
 
 // processLog is all that is logged: by the server, net/http and the Lambda host.
@@ -72,12 +82,21 @@ func newStage(t *testing.T, p *expansion, how production) *stage {
 		if how.keys == nil {
 			how.keys = []*signer{k1()}
 		}
-		schemes, s.user = []auth.Scheme{keySet(t, how.keys...)}, "alice"
+		schemes, s.user = []auth.Scheme{keySet(t, issuer, how.keys...)}, "alice"
+		if how.trustsOther {
+			schemes = append([]auth.Scheme{fromElsewhere{keySet(t, otherIssuer, how.keys...)}}, schemes...)
+		}
+	}
+	if how.tasks {
+		s.store, s.workers = memstore.New(nil), newWorkers(t)
 	}
 	handler := func(facts host.Facts) *serve.Handler {
 		o := &serve.Options{Host: facts, StateKeys: []statecodec.Key{stateKey("k1")}}
 		if o.Auth = schemes; schemes != nil {
 			o.AuthorizationServers, o.PublicURLs = []string{issuer}, []string{audience}
+		}
+		if how.tasks {
+			o.Store, o.Dispatcher = s.store, s.workers
 		}
 		if how.options != nil {
 			how.options(o)
@@ -91,6 +110,9 @@ func newStage(t *testing.T, p *expansion, how production) *stage {
 
 	// A public address, such as Cloud Run's: what holds on loopback is no part of the cases.
 	s.handler = handler(host.Facts{Resident: true, Streaming: true})
+	if s.workers != nil {
+		s.workers.start(s.handler)
+	}
 	live := httptest.NewUnstartedServer(s.handler)
 	live.Start()
 	t.Cleanup(live.Close)
@@ -201,6 +223,14 @@ func (s *stage) request(method, members, meta string) *exchange {
 
 // bearer is the credential of a user.
 func bearer(user string) header { return header{"Authorization", "Bearer " + goodToken(user)} }
+
+// bearing is x with another credential.
+func (x *exchange) bearing(token string) *exchange {
+	y := *x
+	y.headers = slices.DeleteFunc(slices.Clone(x.headers), func(h header) bool { return h.name == "Authorization" })
+	y.headers = append(y.headers, header{"Authorization", "Bearer " + token})
+	return &y
+}
 
 // post is a plain request with the headers of a conforming client.
 func (s *stage) post(body []byte, own ...header) *exchange {

@@ -58,6 +58,7 @@ var streaming = map[string]verdict{
 			items: []string{"client sends half a body and stops"},
 			play:  halfBody,
 		},
+		{says: []string{"A task that was created stays alive."}, play: tasksOutlive},
 	}},
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/auth"
 )
 
@@ -28,6 +29,8 @@ import (
 const (
 	issuer   = "https://idp.example.com"
 	audience = "https://mcp.example.com/mcp"
+	// otherIssuer is trusted by few servers. NAME@other-issuer are its users.
+	otherIssuer = "https://other-issuer.example.com"
 )
 
 // signer is an RSA key; the cases call the issuer's k1.
@@ -96,11 +99,15 @@ const goodHeader = `{"alg":"RS256","typ":"at+jwt","kid":"k1"}`
 // claimsOf are the claims of a good token of a user but for aud, as an object's members.
 func claimsOf(user string) string {
 	now := time.Now().Unix()
-	return fmt.Sprintf(`"iss":%q,"sub":%q,"client_id":"cases","scope":%q,"iat":%d,"exp":%d`, issuer, user, scopesOf[user], now, now+3600)
+	iss, subject := issuer, user
+	if name, elsewhere := strings.CutSuffix(user, "@other-issuer"); elsewhere {
+		iss, subject = otherIssuer, name
+	}
+	return fmt.Sprintf(`"iss":%q,"sub":%q,"client_id":"cases","scope":%q,"iat":%d,"exp":%d`, iss, subject, scopesOf[user], now, now+3600)
 }
 
 // scopesOf are the users. Nobody else has tokens.
-var scopesOf = map[string]string{"alice": "files:read files:write", "admin": "admin files:read", "guest": ""}
+var scopesOf = map[string]string{"alice": "files:read files:write", "admin": "admin files:read", "guest": "", "bob": "", "alice@other-issuer": ""}
 
 var goodTokens = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
@@ -119,9 +126,9 @@ func goodToken(user string) string {
 	return token
 }
 
-// keySet publishes keys on loopback and makes the scheme of the tokens that they verify. No
-// request may leave for anywhere else.
-func keySet(t *testing.T, keys ...*signer) auth.Scheme {
+// keySet publishes keys on loopback and makes the scheme of the tokens of an issuer that
+// they verify. No request may leave for anywhere else.
+func keySet(t *testing.T, issuer string, keys ...*signer) auth.Scheme {
 	t.Helper()
 	var set struct {
 		Keys []map[string]any `json:"keys"`
@@ -146,6 +153,20 @@ func keySet(t *testing.T, keys ...*signer) auth.Scheme {
 		t.Fatal(err)
 	}
 	return scheme
+}
+
+// fromElsewhere is a scheme of another issuer's tokens: it has no opinion on others.
+type fromElsewhere struct{ auth.Scheme }
+
+// Authenticate implements auth.Scheme.
+func (f fromElsewhere) Authenticate(r *http.Request) (thaw.Principal, bool, error) {
+	if _, claims, ok := strings.Cut(r.Header.Get("Authorization"), "."); ok {
+		claims, _, _ = strings.Cut(claims, ".")
+		if text, err := base64.RawURLEncoding.DecodeString(claims); err == nil && unquoted(at(text, "iss")) == otherIssuer {
+			return f.Scheme.Authenticate(r)
+		}
+	}
+	return thaw.Principal{}, false, nil
 }
 
 // onlyTo is a transport to one host.
