@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Lister lists tasks for an operator. A Store is one if it can without reading all there is.
+// Lister lists tasks for an operator. A Store is one if that costs it no index of its own.
 type Lister interface {
 	// Recent returns the heads of the tasks that were created last, the latest first, at most
 	// limit, which is 1 or more. One that has expired may be left out.

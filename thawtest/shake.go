@@ -62,8 +62,10 @@ func Shake(tb testing.TB, tool func() *thaw.Tool, args any, answers Answers, opt
 			tb.Errorf("thawtest: %s the call ends in\n  %s\nundisturbed in\n  %s", d.when, got, want)
 		}
 	}
-	for n := calm.inFirst + 1; n <= len(calm.probe.steps); n++ {
-		again(death{effect: n, when: fmt.Sprintf("killed after step %q", calm.probe.steps[n-1])})
+	for n, key := range calm.Steps() {
+		if n >= calm.inFirst {
+			again(death{effect: n + 1, when: fmt.Sprintf("killed after step %q", key)})
+		}
 	}
 	for n, what := range calm.world.writes {
 		again(death{write: n + 1, when: fmt.Sprintf("killed after %s (write %d of its task)", what, n+1)})

@@ -68,8 +68,8 @@ func (c *Call) Replace(tool *thaw.Tool) *Call {
 // in. The client of a plain call makes its last request again: what that run had done is lost,
 // what came before is not. A task keeps what the run recorded too, its steps, while a sleep that it
 // began begins anew; its lease runs out, which takes a minute and longer after each death, and
-// another worker takes over. A task whose workers
-// die three times in a row without progress is given up.
+// another worker takes over. A task whose workers die three times in a row without progress is
+// given up.
 func (c *Call) Crash() *Call {
 	c.tb.Helper()
 	if !c.IsTask() {
