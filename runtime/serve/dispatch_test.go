@@ -240,6 +240,27 @@ func TestUnreachableWorkers(t *testing.T) {
 	}
 }
 
+// A worker that has no time left begins nothing, which would count as its death.
+func TestNoTimeLeft(t *testing.T) {
+	tool := tool1(func(context.Context) (any, error) { return "done", nil }, &thaw.ToolOptions{Tasks: thaw.TaskAlways})
+	posted(t, tool, func(t *testing.T, h *Handler, _ *outbox) {
+		id := created(t, h, tasking(callT()))
+		for _, c := range []struct {
+			left time.Duration
+			ack  bool
+		}{{time.Second, false}, {taskReserve, false}, {taskReserve, false}, {taskReserve + time.Second, true}} {
+			ctx, cancel := context.WithTimeout(t.Context(), c.left)
+			if ack, _ := h.RunTask(ctx, id); ack != c.ack {
+				t.Errorf("%v left: ack %t", c.left, ack)
+			}
+			cancel()
+		}
+		if s := got(t, h, id); s["status"] != "completed" {
+			t.Errorf("%v", s)
+		}
+	})
+}
+
 // The message of a run is hidden at its claim and with each heartbeat, and not after it
 // (tasks rule 9).
 func TestMessageIsHidden(t *testing.T) {

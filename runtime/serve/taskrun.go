@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -30,9 +31,18 @@ func (h *Handler) RunTask(ctx context.Context, id string) (ack bool, after time.
 	if h.engine == nil {
 		return false, taskReserve
 	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= taskReserve {
+		// A claim that cannot run would count as a death.
+		h.refusals.log(h.now(), errTooShort, func(int) {
+			h.logger.LogAttrs(ctx, slog.LevelError, "the message of a task is kept: too little of the worker's time is left, of which the reserve is 20s", slog.String("task", id))
+		})
+		return false, taskReserve
+	}
 	v := h.engine.Work(ctx, id, h.hiding(h.runTask))
 	return v.Ack, v.After
 }
+
+var errTooShort = errors.New("too little time")
 
 // runTask runs a claimed task as far as it goes.
 func (h *Handler) runTask(ctx context.Context, claim *task.Claim) task.Result {
