@@ -230,6 +230,13 @@ func TestTask(t *testing.T) {
 			settle(2 * time.Second)
 			i.ends(t, id, "cancelled", "")
 		}, "create destroy destroy", 0},
+		{"cancelled in the middle of a step", func(c *cloud) { c.hang["start"] = make(chan struct{}) }, func(t *testing.T, i *instance, id string, _ *cloud) {
+			i.answer(t, id, "accept")
+			settle(shortly)
+			i.cancel(t, id)
+			settle(10 * time.Second) // the worker looks now and then
+			i.ends(t, id, "cancelled", "")
+		}, "create start", 1},
 		{"machines that never work", func(c *cloud) { c.fail["healthy"] = errors.New("burnt") }, func(t *testing.T, i *instance, id string, _ *cloud) {
 			i.answer(t, id, "accept")
 			settle(shortly)
