@@ -49,7 +49,7 @@ var arrows = []arrow{
 	{"runtime/lambdahost", []string{"runtime/host", "task"}, []string{"github.com/aws/aws-lambda-go", jsonLibrary}, "a host adds one SDK and hosts any handler; it reads the messages of tasks"},
 	{"runtime/awskit", []string{"dynamostore", "runtime/host", "runtime/lambdahost", "runtime/serve", "statecodec", "statecodec/awskms", "task", "task/lambdadispatch", "task/sqsdispatch"}, nil, "a kit only joins"},
 	{"runtime/localkit", []string{"runtime/serve", "statecodec", "statecodec/filekey", "task", "task/memstore", "task/sqlitestore"}, nil, "a kit only joins"},
-	{"task", nil, nil, "the contract of a store: a leaf, so that a store knows nothing of who uses it"},
+	{"task", []string{"internal/call"}, nil, "the engine and its store know no protocol and no handlers; what a cancelled call ends with they share with the author's package"},
 	{"task/memstore", []string{"task"}, nil, "a store knows its contract alone"},
 	{"task/sqsdispatch", []string{"task", "internal/awsconfig"}, []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}, "who sends messages knows its contract alone and adds one SDK"},
 	{"task/lambdadispatch", []string{"task", "internal/awsconfig"}, []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}, "who sends messages knows its contract alone and adds one SDK"},

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/thaw-mcp/thaw/internal/call"
 )
 
 // Run is what a worker does with a task that it holds. It returns what became of it; the
@@ -59,7 +61,7 @@ var (
 	// ErrLost says that a claim is no longer its worker's.
 	ErrLost = errors.New("task: the claim is lost")
 	// ErrCancelled says that the client has cancelled the task.
-	ErrCancelled = errors.New("task: cancelled")
+	ErrCancelled = call.ErrCancelled
 )
 
 // Head is the task as the claim last wrote or read it.
