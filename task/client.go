@@ -155,7 +155,7 @@ func (e *Engine) answered(ctx context.Context, h Head, answers map[string][]byte
 	touch(&next, now)
 	if len(next.Asked) == 0 {
 		next.Status, next.Phase, next.Sends = Working, Ready, 0
-		next.Sent, next.Wake = now, now.Add(e.resendAfter(0))
+		e.tell(&next, now)
 	}
 	return next, parts, nil
 }
@@ -200,18 +200,37 @@ func (e *Engine) cancelled(h Head) Head {
 	}
 	switch began := h.Claims > 0; {
 	case began && (h.Phase != Running || e.claimable(&h, now)):
-		next.Phase, next.Sent, next.Wake = Ready, now, now.Add(e.resendAfter(0))
+		next.Phase = Ready
+		e.tell(&next, now)
 	default: // a task that has not begun has nothing to clean up, one that runs stops by itself
 		next.Phase, next.Wake = Done, time.Time{}
 	}
 	return next
 }
 
+// tell notes in a head that is Ready that its message is sent now. Where nobody is told the
+// task is due at once.
+func (e *Engine) tell(h *Head, now time.Time) {
+	h.Sent, h.Wake = now, now.Add(e.resendAfter(0))
+	if e.dispatcher == nil {
+		h.Sent, h.Wake = time.Time{}, now
+	}
+}
+
+// awaited reports whether the message that was sent of a claimable task may still have its
+// effect. That of a sleeping one, if there is one, was to come when it wakes.
+func (e *Engine) awaited(h *Head, now time.Time) bool {
+	if h.Phase == Sleeping {
+		return !h.Sent.IsZero() && h.Wake.Add(e.limits.Guard).After(now)
+	}
+	return !h.Sent.Add(e.resendAfter(h.Sends)).Before(now)
+}
+
 // heal sends the message of a task anew that could be worked on and is not. The head is
 // swapped first, and only who wins that sends, so however many look, the queue gets one.
 func (e *Engine) heal(ctx context.Context, h Head) {
 	now := e.clock()
-	if !e.claimable(&h, now) || !h.Sent.Add(e.resendAfter(h.Sends)).Before(now) {
+	if e.dispatcher == nil || !e.claimable(&h, now) || e.awaited(&h, now) {
 		return
 	}
 	next := h

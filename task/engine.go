@@ -211,8 +211,9 @@ func (e *Engine) Create(ctx context.Context, c Creation, unreachable Outcome) (H
 	h := Head{
 		ID: c.ID, Tool: c.Tool, Route: c.Route, Traceparent: c.Traceparent, Format: c.Format, Revision: c.Revision,
 		Version: 1, Status: Working, Phase: Ready, Owner: c.Owner, Created: now, Updated: now, Poll: c.Poll,
-		Sent: now, Wake: now.Add(e.resendAfter(0)), Journal: uint32(len(c.Journal)),
+		Journal: uint32(len(c.Journal)),
 	}
+	e.tell(&h, now)
 	if c.TTL > 0 {
 		h.Expires = now.Add(c.TTL)
 	}

@@ -28,9 +28,7 @@ func (e *Engine) Redrive(ctx context.Context, id string) (h Head, told bool, err
 		next.Asked = slices.Clone(h.Asked)
 		next.Version++
 		next.Sent, next.Sends = time.Time{}, 0 // what was sent before holds the sweep off no more
-		if h.Phase != Running {                // of which Wake says since when it may be claimed
-			next.Wake = now
-		}
+		next.Wake = now
 		err = e.commit(ctx, next)
 		if conflict := (*Conflict)(nil); errors.As(err, &conflict) {
 			continue

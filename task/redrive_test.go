@@ -29,7 +29,7 @@ func TestRedrive(t *testing.T) {
 		}
 		return nil, nil
 	}}, &task.Options{Now: clock})
-	serving := task.New(store, &task.Options{Now: clock})
+	serving := task.New(store, &task.Options{Now: clock, Dispatcher: deaf{}})
 	due := func(id string) bool {
 		ids, err := store.Due(t.Context(), now, task.Shard(id), 10)
 		if err != nil {
@@ -74,3 +74,8 @@ func TestRedrive(t *testing.T) {
 		}
 	}
 }
+
+// deaf takes messages and tells nobody.
+type deaf struct{}
+
+func (deaf) Dispatch(context.Context, string, string, time.Duration) error { return nil }

@@ -223,13 +223,17 @@ func (c *Claim) park(h *Head, p *Park) (parts []Part) {
 		}
 	case !p.Until.IsZero():
 		h.Phase, h.Wake, h.Interrupted = Sleeping, p.Until.UTC().Truncate(time.Millisecond), 0
+		if h.Sent = (time.Time{}); c.e.dispatcher != nil && h.Wake.Sub(now) <= MaxDelay {
+			h.Sent = h.Wake // a message comes then; else the sweep does
+		}
 	default:
 		// A claim that has brought nothing counts like a death: the brake on a task that is
 		// continued for ever.
 		if h.Journal == c.began && !p.Stopping {
 			h.Interrupted++
 		}
-		h.Phase, h.Sent, h.Wake = Ready, now, now.Add(c.e.resendAfter(0))
+		h.Phase = Ready
+		c.e.tell(h, now)
 	}
 	return parts
 }

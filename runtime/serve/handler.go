@@ -172,7 +172,7 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	h.store = o.Store
 	if o.Store != nil && (o.Dispatcher != nil || h.host.Resident) {
 		dispatcher := o.Dispatcher
-		if dispatcher == nil {
+		if dispatcher == nil && o.role != roleAPI { // whose tasks another process's sweep finds
 			h.dispatcher = newLocalDispatcher()
 			dispatcher = h.dispatcher
 		}

@@ -44,19 +44,20 @@ func (h *Handler) RunTask(ctx context.Context, id string) (ack bool, after time.
 
 var errTooShort = errors.New("too little time")
 
+// leaveTime is how long a task that this program does not know is left to others.
+const leaveTime = time.Minute
+
 // runTask runs a claimed task as far as it goes.
 func (h *Handler) runTask(ctx context.Context, claim *task.Claim) task.Result {
 	head := claim.Head()
 	release := func(format string, args ...any) task.Result {
 		return task.Result{Release: fmt.Sprintf(format, args...)}
 	}
-	if head.Format > taskFormat {
-		return release("its format %d is newer than this program's", head.Format)
-	}
 	cat := h.catalog.Load()
 	t := cat.tools[head.Tool]
-	if t == nil {
-		return release("this program does not serve the tool %q", head.Tool)
+	if t == nil || head.Format > taskFormat { // of a deploy that this process is not of
+		h.logger.LogAttrs(ctx, slog.LevelWarn, "a task is left to others", slog.String("task", head.ID), slog.String("tool", head.Tool), slog.Int("format", int(head.Format)))
+		return task.Result{Park: &task.Park{Until: h.now().Add(leaveTime), Stopping: true}}
 	}
 	if int(head.Revision) < t.MinRevision {
 		return failed(invalidParams(reasonStale, "The task began under a revision of the tool that is gone: start again"))
@@ -289,7 +290,12 @@ func (k *taskKeeper) Full(*journal.Entry, int) error { return nil }
 func (k *taskKeeper) Keep(ctx context.Context, e *journal.Entry) error {
 	l := journal.Logged{Entry: *e}
 	// What was done is written down although the run's own time may be over.
-	return k.lost(k.claim.Record(context.WithoutCancel(ctx), l.AppendJSON(nil)))
+	err := k.claim.Record(context.WithoutCancel(ctx), l.AppendJSON(nil))
+	if errors.Is(err, task.ErrTooLarge) {
+		k.log(slog.LevelError, "the store does not take so much", slog.String("key", e.Key), slog.Int("bytes", len(e.Data)))
+		return internal(reasonStateTooLarge, fmt.Sprintf("%s: the result of step %s has %d bytes, which is more than the store takes", k.name, quoted([]byte(e.Key)), len(e.Data)))
+	}
+	return k.lost(err)
 }
 
 // lost ends the run with a failure that nobody is told: the head says what goes on.

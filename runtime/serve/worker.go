@@ -21,25 +21,42 @@ const (
 // localDispatcher implements task.Dispatcher within the process.
 type localDispatcher struct {
 	mu      sync.Mutex
-	waiting map[string]*time.Timer
+	waiting map[string]*localMessage
 	due     chan string
 }
 
+type localMessage struct {
+	at    time.Time
+	timer *time.Timer
+}
+
 func newLocalDispatcher() *localDispatcher {
-	return &localDispatcher{waiting: map[string]*time.Timer{}, due: make(chan string, 1024)}
+	return &localDispatcher{waiting: map[string]*localMessage{}, due: make(chan string, 1024)}
 }
 
 // Dispatch implements task.Dispatcher. Of two messages about one task the earlier stays.
 func (d *localDispatcher) Dispatch(_ context.Context, id, _ string, after time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t := d.waiting[id]; t != nil && !t.Stop() {
-		return nil // on its way
+	at := time.Now().Add(after)
+	if before := d.waiting[id]; before != nil {
+		if !before.at.After(at) {
+			return nil
+		}
+		before.timer.Stop()
 	}
-	d.waiting[id] = time.AfterFunc(after, func() {
+	m := &localMessage{at: at}
+	d.waiting[id] = m
+	m.timer = time.AfterFunc(after, func() {
 		d.mu.Lock()
-		delete(d.waiting, id)
+		current := d.waiting[id] == m
+		if current {
+			delete(d.waiting, id)
+		}
 		d.mu.Unlock()
+		if !current {
+			return
+		}
 		select {
 		case d.due <- id:
 		default: // full: the sweep finds it
@@ -51,8 +68,8 @@ func (d *localDispatcher) Dispatch(_ context.Context, id, _ string, after time.D
 func (d *localDispatcher) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, t := range d.waiting {
-		t.Stop()
+	for _, m := range d.waiting {
+		m.timer.Stop()
 	}
 }
 
