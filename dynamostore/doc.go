@@ -36,7 +36,7 @@
 //
 // # The life of a task
 //
-//	create   C#w1 put; H put with v=1, b=w1, c=w1, q, d
+//	create   C#w1 put; H put with v=1, b=w1, c=w1, q and d
 //	claim    H read; H updated to v=2; C# to H and H to J queried
 //	entry    J#0000000000 put; H updated to v=3 with the length of the journal
 //	park     H updated to v=4 with the questions, without d
@@ -57,8 +57,7 @@
 //
 // What may pass is tried again, four times in all with a growing pause, each try no longer
 // than Options.Attempt: a frozen instance wakes with dead connections. A try may have been
-// applied although its answer was lost. That is why every write carries an id that the next
-// try finds, and why no answer of DynamoDB's about a condition is passed on before that was
-// looked at. An error other than those the contract names says that the last try failed and
-// that any of them may have been applied.
+// applied although its answer was lost; the condition of the next one fails then, so no such
+// failure is passed on before what is there was looked at. An error other than those the
+// contract names says that the last try failed, and that any of them may have been applied.
 package dynamostore

@@ -13,7 +13,6 @@ import (
 
 // The attributes of a head that are no field of task.Head.
 const (
-	attrWrite     = "u"  // the write that it is of
 	attrBegun     = "b"  // the write that created it
 	attrBegunWith = "bn" // how many entries that put
 	attrCalled    = "c"  // the write that put its call

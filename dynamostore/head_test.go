@@ -60,7 +60,7 @@ func TestGoldenHead(t *testing.T) {
 	h := fullHead()
 	now := encodeHead(&h)
 	maps.Copy(now, headKey(h.ID))
-	for _, name := range []string{attrWrite, attrBegun, attrBegunWith, attrCalled, attrWrites} { // of the writes, not of the head
+	for _, name := range []string{attrBegun, attrBegunWith, attrCalled, attrWrites} { // of the writes, not of the head
 		now[name] = old[name]
 	}
 	if got, want := show(t, now), show(t, old); got != want {
@@ -176,7 +176,7 @@ func TestNoReservedWord(t *testing.T) {
 	if len(reserved) != 573 || !reserved["TO"] {
 		t.Fatalf("%d words are reserved, want 573", len(reserved))
 	}
-	ofHeads := append([]string{partitionKey, sortKey, attrWrite, attrBegun, attrBegunWith, attrCalled, attrWrites}, headAttributes...)
+	ofHeads := append([]string{partitionKey, sortKey, attrBegun, attrBegunWith, attrCalled, attrWrites}, headAttributes...)
 	if slices.Sort(ofHeads); len(slices.Compact(slices.Clone(ofHeads))) != len(ofHeads) {
 		t.Errorf("an attribute of the head has two meanings: %q", ofHeads)
 	}
@@ -228,7 +228,7 @@ func TestHeadBudget(t *testing.T) {
 			i := encodeHead(&h)
 			maps.Copy(i, headKey(h.ID))
 			write := newWrite()
-			i[attrWrite], i[attrBegun], i[attrCalled], i[attrBegunWith] = text(write), text(write), text(write), number(9)
+			i[attrBegun], i[attrCalled], i[attrBegunWith] = text(write), text(write), number(9)
 			if c.answers > 0 {
 				i[attrWrites] = list(slices.Repeat([]string{write}, c.answers)...)
 			}

@@ -32,8 +32,8 @@ var (
 	condition = answered(400, &types.ConditionalCheckFailedException{})
 )
 
-// silence is a request that DynamoDB does not answer.
-var silence = errors.New("silence")
+// errSilence is a request that DynamoDB does not answer.
+var errSilence = errors.New("silence")
 
 func TestSend(t *testing.T) {
 	for _, c := range []struct {
@@ -57,8 +57,8 @@ func TestSend(t *testing.T) {
 		{"503 of a proxy", []error{answered(503, errors.New("not JSON")), nil}, 2, true, nil, 50 * time.Millisecond},
 		{"half an answer", []error{answered(200, &smithy.DeserializationError{Err: io.ErrUnexpectedEOF}), nil}, 2, true, nil, 50 * time.Millisecond},
 		{"connection reset", []error{&smithyhttp.RequestSendError{Err: io.EOF}, nil}, 2, true, nil, 50 * time.Millisecond},
-		{"nobody answers at first", []error{silence, nil}, 2, true, nil, 5*time.Second + 50*time.Millisecond},
-		{"nobody answers", []error{silence}, 4, true, silence, 20*time.Second + 350*time.Millisecond},
+		{"nobody answers at first", []error{errSilence, nil}, 2, true, nil, 5*time.Second + 50*time.Millisecond},
+		{"nobody answers", []error{errSilence}, 4, true, errSilence, 20*time.Second + 350*time.Millisecond},
 		{"a condition failed", []error{condition}, 1, false, condition, 0},
 		{"denied", []error{code(400, "AccessDeniedException")}, 1, false, code(400, "AccessDeniedException"), 0},
 		{"no such table", []error{answered(400, &types.ResourceNotFoundException{})}, 1, false, answered(400, &types.ResourceNotFoundException{}), 0},
@@ -71,7 +71,7 @@ func TestSend(t *testing.T) {
 				doubt, err := s.send(t.Context(), func(ctx context.Context) error {
 					answer := c.answers[min(tries, len(c.answers)-1)]
 					tries++
-					if answer == silence {
+					if answer == errSilence {
 						<-ctx.Done()
 						return &smithy.CanceledError{Err: ctx.Err()}
 					}
@@ -81,7 +81,7 @@ func TestSend(t *testing.T) {
 					t.Errorf("%d tries, doubt %t; want %d, %t", tries, doubt, c.tries, c.doubt)
 				}
 				switch {
-				case c.want == silence:
+				case c.want == errSilence:
 					if err == nil || err.Error() != "no answer within 5s" {
 						t.Errorf("%v, want silence", err)
 					}

@@ -38,7 +38,7 @@ func (s *Store) Create(ctx context.Context, h task.Head, parts ...task.Part) err
 	for name, value := range headKey(h.ID) {
 		head[name] = value
 	}
-	head[attrWrite], head[attrBegun] = text(write), text(write)
+	head[attrBegun] = text(write)
 	if n := count(parts, task.PartEntry); n > 0 {
 		head[attrBegunWith] = number(n)
 	}
@@ -106,10 +106,10 @@ func (s *Store) Commit(ctx context.Context, now time.Time, next task.Head, parts
 		return task.ErrNotFound
 	}
 	found, err := decodeHead(old)
-	switch wrote, _ := readText(old[attrWrite]); {
+	switch {
 	case err != nil:
 		return s.failed(ctx, "commit", err)
-	case wrote == write, found.Equal(next): // an earlier try of this write, or an earlier Commit
+	case found.Equal(next): // by an earlier try of this write, or an earlier Commit
 		return nil
 	case !found.Expires.IsZero() && found.Expires.UnixMilli() <= now.UnixMilli():
 		return task.ErrNotFound
@@ -120,8 +120,8 @@ func (s *Store) Commit(ctx context.Context, now time.Time, next task.Head, parts
 // swap is the update that makes head of the one with this version. It sets or removes what
 // this version of the package knows, whether it changes or not.
 func swap(head item, version uint64, now time.Time, write string, called, answered bool) *dynamodb.UpdateItemInput {
-	values := item{":was": number(version), ":now": number(now.UnixMilli()), ":write": text(write)}
-	sets, removes := []string{attrWrite + " = :write"}, []string{}
+	values := item{":was": number(version), ":now": number(now.UnixMilli())}
+	var sets, removes []string
 	for _, name := range headAttributes {
 		if value, ok := head[name]; ok {
 			sets = append(sets, name+" = :"+name)
@@ -130,8 +130,9 @@ func swap(head item, version uint64, now time.Time, write string, called, answer
 			removes = append(removes, name)
 		}
 	}
-	if called { // once
-		sets = append(sets, attrCalled+" = if_not_exists("+attrCalled+", :write)")
+	if called {
+		sets = append(sets, attrCalled+" = if_not_exists("+attrCalled+", :write)") // once
+		values[":write"] = text(write)
 	}
 	if answered {
 		sets = append(sets, attrWrites+" = list_append(if_not_exists("+attrWrites+", :none), :writes)")

@@ -180,6 +180,18 @@ func TestPartsOfOthersDoNotMixIn(t *testing.T) {
 				}
 				partsAre(t, s, id, task.PartAnswer, "no")
 			}},
+			{"a commit that died in the middle of a large entry", func(t *testing.T, id string) {
+				must(t, s.Create(t.Context(), head(id)))
+				h := edited(head(id), func(h *task.Head) { h.Journal = 1 })
+				must(t, s.Commit(t.Context(), now, h, entry(0, "small")))
+				for at := range 2 {
+					next := edited(h, func(*task.Head) {})
+					if err := failing(t, cfg, table, at).Commit(t.Context(), now, next, task.Part{Kind: task.PartEntry, Epoch: 1, Data: large}); err == nil {
+						t.Fatal("the head was written")
+					}
+					partsAre(t, s, id, task.PartEntry, "small")
+				}
+			}},
 			{"a worker that lost its claim", func(t *testing.T, id string) {
 				must(t, s.Create(t.Context(), head(id)))
 				claim := edited(head(id), func(h *task.Head) { h.Epoch, h.Journal = 2, 1 })
