@@ -33,7 +33,7 @@ var (
 )
 
 // errSilence is a request that DynamoDB does not answer.
-var errSilence = errors.New("silence")
+var errSilence = errors.New("errSilence")
 
 func TestSend(t *testing.T) {
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func TestSend(t *testing.T) {
 				switch {
 				case c.want == errSilence:
 					if err == nil || err.Error() != "no answer within 5s" {
-						t.Errorf("%v, want silence", err)
+						t.Errorf("%v, want errSilence", err)
 					}
 				case c.want == nil || err == nil:
 					if c.want != err {
