@@ -224,6 +224,36 @@ func TestOldItems(t *testing.T) {
 	}
 }
 
+// Of two parts of one name in one write it is as if they came in two.
+func TestPartsOfOneName(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, cfg aws.Config) {
+		s := open(t, cfg, newTable(t, cfg))
+		at := func(epoch uint32, data string) task.Part {
+			return task.Part{Kind: task.PartEntry, Epoch: epoch, Data: []byte(data)}
+		}
+		h := head("t")
+		h.Journal = 1
+		must(t, s.Create(t.Context(), h, call("first"), call("second"), at(5, "five"), at(4, "four"), answer("yes"), answer("no")))
+		partsAre(t, s, "t", task.PartCall, "first")
+		partsAre(t, s, "t", task.PartAnswer, "yes")
+		partsAre(t, s, "t", task.PartEntry, "five")
+		for _, c := range []struct {
+			parts []task.Part
+			want  string
+		}{
+			{[]task.Part{at(4, "four")}, "five"}, // those with which the task began are entries like others
+			{[]task.Part{at(5, "five again")}, "five again"},
+			{[]task.Part{at(6, "six"), at(5, "five")}, "six"},
+			{[]task.Part{at(6, "six"), at(6, "six again")}, "six again"},
+			{[]task.Part{at(7, "seven"), at(8, "eight")}, "eight"},
+		} {
+			commit(t, s, &h, func(*task.Head) {}, c.parts...)
+			partsAre(t, s, "t", task.PartEntry, c.want)
+		}
+	})
+}
+
 // A journal of a thousand entries comes in pages, whatever is asked of it.
 func TestPages(t *testing.T) {
 	t.Parallel()
@@ -252,6 +282,11 @@ func TestPages(t *testing.T) {
 		}
 		if counted.requests < 3 || counted.requests > 5 { // of 1 MB each
 			t.Errorf("%d requests for 3 MB", counted.requests)
+		}
+		counted = &network{}
+		parts, err = through(t, cfg, table, counted, time.Minute).Parts(t.Context(), "t", task.PartEntry, "", n-1, n)
+		if err != nil || len(parts) != 1 || string(parts[0].Data) != want[n-1] || counted.requests != 2 {
+			t.Errorf("the last entry: %d parts, %v, %d requests; want it after 2", len(parts), err, counted.requests)
 		}
 	})
 }
