@@ -29,6 +29,14 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	flags := flag.NewFlagSet("conformance/run", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	results := flags.String("o", "", "keep the suite's results in this `folder`, new or empty; default: they are not kept")
+	var env []string
+	flags.Func("env", "a `NAME=VALUE` for the fixture's environment, as often as needed", func(pair string) error {
+		if !strings.Contains(pair, "=") {
+			return errors.New("want NAME=VALUE")
+		}
+		env = append(env, pair)
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -36,7 +44,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 		fmt.Fprintln(progress, "the program takes flags only; -h lists them")
 		return 2
 	}
-	v, err := verify(ctx, *results, progress)
+	v, err := verify(ctx, *results, env, progress)
 	if err != nil {
 		fmt.Fprintln(progress, "the conformance suite did not run:", err)
 		return 1
@@ -49,7 +57,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 }
 
 // verify installs the suite, serves the fixture and runs the one against the other.
-func verify(ctx context.Context, results string, progress io.Writer) (*verdict, error) {
+func verify(ctx context.Context, results string, env []string, progress io.Writer) (*verdict, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return nil, err
@@ -85,7 +93,7 @@ func verify(ctx context.Context, results string, progress io.Writer) (*verdict, 
 	if err != nil {
 		return nil, err
 	}
-	f, err := startFixture(ctx, binary)
+	f, err := startFixture(ctx, binary, env...)
 	if err != nil {
 		return nil, err
 	}

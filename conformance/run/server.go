@@ -40,19 +40,20 @@ func buildFixture(ctx context.Context, root, folder string) (string, error) {
 	return binary, nil
 }
 
-// startFixture serves the fixture on a free loopback port and returns once it answers.
-func startFixture(ctx context.Context, binary string) (*fixtureProcess, error) {
+// startFixture serves the fixture on a free loopback port, with env added to its environment, and
+// returns once it answers.
+func startFixture(ctx context.Context, binary string, env ...string) (*fixtureProcess, error) {
 	// Between finding a port and using it somebody else may take it.
 	const attempts = 3
 	for i := 1; ; i++ {
-		f, err := tryFixture(ctx, binary)
+		f, err := tryFixture(ctx, binary, env)
 		if err == nil || i == attempts || ctx.Err() != nil {
 			return f, err
 		}
 	}
 }
 
-func tryFixture(ctx context.Context, binary string) (*fixtureProcess, error) {
+func tryFixture(ctx context.Context, binary string, env []string) (*fixtureProcess, error) {
 	addr, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func tryFixture(ctx context.Context, binary string) (*fixtureProcess, error) {
 	f := &fixtureProcess{url: "http://" + addr + "/mcp", log: new(bytes.Buffer), ended: make(chan struct{})}
 	// Not bound to ctx: stop ends it in every case, and in order.
 	f.cmd = exec.Command(binary)
-	f.cmd.Env = environment(os.Environ(), addr)
+	f.cmd.Env = append(environment(os.Environ(), addr), env...)
 	f.cmd.Dir = filepath.Dir(binary) // its store and its state key lie there
 	f.cmd.Stdout, f.cmd.Stderr = f.log, f.log
 	if err := f.cmd.Start(); err != nil {

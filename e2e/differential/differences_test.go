@@ -92,6 +92,8 @@ var differences = []difference{
 	{of: isMCPGo, outcome: "200 isError(content resultType)", why: "F-22: 3.0 is an integer in JSON Schema", rows: []string{"integer written 3.0"}},
 	{of: isGoSDK, outcome: "200 isError(content resultType)", why: "F-15: arguments that are no object make no CallToolRequest", rows: []string{"arguments is an array"}},
 	{of: isMCPGo, outcome: "200 isError(content resultType)", why: "F-15: as above", rows: []string{"arguments is an array"}},
+	{of: isGoSDK, outcome: "400 -32020", why: "F-15 B-44: no header can repeat a name that is no string, so it is the name that is wrong", rows: []string{"name is a number"}},
+	{of: isMCPGo, outcome: "400 -32020", why: "F-15: as above", rows: []string{"name is a number"}},
 	{of: isGoSDK, outcome: "200 result(messages resultType)", why: "F-29: a prompt's description is given with its messages", rows: []string{"get prompt"}},
 	{of: isMCPGo, outcome: "200 result(messages resultType)", why: "F-29: as above", rows: []string{"get prompt"}},
 	{of: isGoSDK, outcome: "200 result(messages resultType)", why: "F-30: a missing required argument is refused", rows: []string{"prompt argument missing"}},
