@@ -54,6 +54,11 @@ func (p *program) tasksCommand(ctx context.Context, args []string) error {
 	if o.engine == nil {
 		return errors.New("there are no tasks: THAW_STORE names no store that keeps them")
 	}
+	if r.handler.dispatcher != nil {
+		// Messages would end with this process. Without, what it leaves is due at once, and the
+		// process that works on tasks sees it in its next sweep.
+		o.engine = task.New(o.store, &task.Options{Now: r.handler.now, Logger: r.handler.logger})
+	}
 	switch args[0] {
 	case "ls":
 		return o.list(ctx, limit)
