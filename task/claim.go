@@ -241,7 +241,7 @@ func (c *Claim) renew(next *Head, now time.Time) {
 		return
 	}
 	next.LeaseUntil = now.Add(c.e.limits.Lease)
-	next.Wake = c.e.wakeOfRunning(next)
+	c.e.postpone(next, now)
 	if c.message != next.Message && c.message != "" && next.Status == Working {
 		next.Message = c.message
 		touch(next, now)

@@ -114,19 +114,25 @@ func (e *Engine) claimable(h *Head, now time.Time) bool {
 	switch h.Phase {
 	case Ready:
 		return true
-	case Running:
-		return !e.wakeOfRunning(h).After(now)
-	case Sleeping:
-		return !h.Wake.After(now)
+	case Running, Sleeping:
+		return !e.due(h).After(now)
 	}
 	return false
 }
 
+// due is when a running or sleeping task may be claimed.
+func (e *Engine) due(h *Head) time.Time {
+	if h.Phase == Running {
+		return e.overdue(h)
+	}
+	return h.Wake
+}
+
 func expired(h *Head, now time.Time) bool { return !h.Expires.IsZero() && !h.Expires.After(now) }
 
-// wakeOfRunning is when others may take a task from the worker that holds it now. After
-// deaths they wait longer, so that an outage does not use up the tries.
-func (e *Engine) wakeOfRunning(h *Head) time.Time {
+// overdue is when others may take a task from the worker that holds it now. After deaths they
+// wait longer, so that an outage does not use up the tries.
+func (e *Engine) overdue(h *Head) time.Time {
 	wake := h.LeaseUntil.Add(e.limits.Guard)
 	if h.Interrupted > 0 {
 		backoff := e.limits.Backoff
@@ -136,6 +142,16 @@ func (e *Engine) wakeOfRunning(h *Head) time.Time {
 		wake = wake.Add(backoff)
 	}
 	return wake
+}
+
+// postpone moves the wake of a running task to when it is overdue, but only where the old one would
+// come before the next heartbeat, or too late: in an index each move costs as much as the write
+// itself, twice. A wake that comes early costs a look.
+func (e *Engine) postpone(h *Head, now time.Time) {
+	overdue := e.overdue(h)
+	if h.Wake.After(overdue) || h.Wake.Before(now.Add(e.limits.Heartbeat+e.limits.Guard)) {
+		h.Wake = overdue
+	}
 }
 
 // resendAfter is how long a message is given to have an effect.

@@ -37,7 +37,7 @@ func (e *Engine) Work(ctx context.Context, id string, run Run) Verdict {
 	case expired(&h, now), h.Phase == Done, h.Phase == Asking:
 		return acknowledged
 	case !e.claimable(&h, now):
-		return Verdict{After: max(h.Wake.Sub(now), time.Second)}
+		return Verdict{After: max(e.due(&h).Sub(now), time.Second)}
 	}
 	c, verdict := e.claim(ctx, h)
 	if c == nil {
@@ -64,7 +64,7 @@ func (e *Engine) claim(ctx context.Context, h Head) (*Claim, Verdict) {
 	now := e.clock()
 	next.Phase, next.Worker = Running, freshName()
 	next.LeaseUntil = now.Add(e.limits.Lease)
-	next.Wake = e.wakeOfRunning(&next)
+	e.postpone(&next, now)
 	next.Sends = 0
 	sent := e.now()
 	c := &Claim{e: e, id: h.ID, began: h.Journal, late: h.Status == Cancelled}
@@ -131,7 +131,7 @@ func (e *Engine) hold(ctx context.Context, c *Claim, run Run) Verdict {
 	if result.Release != "" {
 		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task is released", slog.String("task", c.id), slog.String("why", result.Release))
 		last, lost := c.over()
-		return Verdict{Ack: errors.Is(lost, ErrCancelled), After: max(last.Wake.Sub(e.clock()), time.Second)}
+		return Verdict{Ack: errors.Is(lost, ErrCancelled), After: max(e.due(&last).Sub(e.clock()), time.Second)}
 	}
 	next, err := c.conclude(ctx, result)
 	switch {
