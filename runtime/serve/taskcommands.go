@@ -193,7 +193,7 @@ func (o *operatorOf) show(ctx context.Context, id string, values bool) error {
 		{"message", quotedText(h.Message)}, {"next", whatNext(&h)},
 		{"created", moment(h.Created)}, {"updated", moment(h.Updated)}, {"expires", moment(h.Expires)},
 		{"claims", fmt.Sprintf("%d, interrupted %d in a row", h.Claims, h.Interrupted)}, {"worker", h.Worker},
-		{"route", quotedText(h.Route)}, {"told", fmt.Sprintf("%s, %d times more since something happened", moment(h.Sent), h.Sends)},
+		{"told", fmt.Sprintf("%s, %d times more since something happened", moment(h.Sent), h.Sends)},
 	} {
 		if field[1] != "" {
 			fmt.Fprintf(t, "%s\t%s\n", field[0], field[1])
