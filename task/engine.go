@@ -75,9 +75,9 @@ func (l Limits) withDefaults() Limits {
 // Dispatcher sends messages to workers. A message is a hint: it names a task and says
 // nothing, and may be lost, late, doubled or out of order.
 type Dispatcher interface {
-	// Dispatch has a worker of route look at the task after a delay of at most MaxDelay. An
+	// Dispatch has a worker look at the task after a delay of at most MaxDelay. An
 	// error that will be the same whenever it is tried again matches ErrUndeliverable.
-	Dispatch(ctx context.Context, id, route string, after time.Duration) error
+	Dispatch(ctx context.Context, id string, after time.Duration) error
 }
 
 // MaxDelay is the longest that a message may be delayed; what has to wait longer is found by
@@ -192,7 +192,7 @@ func (e *Engine) dispatch(ctx context.Context, h *Head, after time.Duration) err
 	if e.dispatcher == nil {
 		return nil
 	}
-	err := e.dispatcher.Dispatch(ctx, h.ID, h.Route, min(after, MaxDelay))
+	err := e.dispatcher.Dispatch(ctx, h.ID, min(after, MaxDelay))
 	if err != nil {
 		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task's message was not sent", slog.String("task", h.ID), slog.String("error", err.Error()))
 	}
@@ -208,14 +208,14 @@ func freshName() string {
 
 // Creation is a task to be.
 type Creation struct {
-	ID, Tool, Route, Traceparent string
-	Revision                     uint32
-	Owner                        [32]byte
-	TTL                          time.Duration // 0: for ever
-	Poll                         time.Duration
-	Format                       uint16
-	Call                         []byte   // of PartCall
-	Journal                      [][]byte // entries that the call has recorded before it became a task
+	ID, Tool, Traceparent string
+	Revision              uint32
+	Owner                 [32]byte
+	TTL                   time.Duration // 0: for ever
+	Poll                  time.Duration
+	Format                uint16
+	Call                  []byte   // of PartCall
+	Journal               [][]byte // entries that the call has recorded before it became a task
 }
 
 // Create stores a task durably and has it dispatched. Only a create that failed is an
@@ -225,7 +225,7 @@ type Creation struct {
 func (e *Engine) Create(ctx context.Context, c Creation, unreachable Outcome) (Head, error) {
 	now := e.clock()
 	h := Head{
-		ID: c.ID, Tool: c.Tool, Route: c.Route, Traceparent: c.Traceparent, Format: c.Format, Revision: c.Revision,
+		ID: c.ID, Tool: c.Tool, Traceparent: c.Traceparent, Format: c.Format, Revision: c.Revision,
 		Version: 1, Status: Working, Phase: Ready, Owner: c.Owner, Created: now, Updated: now, Poll: c.Poll,
 		Journal: uint32(len(c.Journal)),
 	}

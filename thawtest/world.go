@@ -224,7 +224,7 @@ func (p *process) note(parts []task.Part) (steps []string) {
 }
 
 // Dispatch implements task.Dispatcher.
-func (p *process) Dispatch(_ context.Context, _, _ string, after time.Duration) error {
+func (p *process) Dispatch(_ context.Context, _ string, after time.Duration) error {
 	if p.dead.Load() {
 		return errKilled
 	}
