@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -164,8 +165,25 @@ func TestCutOffByTheStop(t *testing.T) {
 	}
 }
 
-// A host that sends an answer only when it is whole hears of one that a deaf handler got.
+// A host that sends an answer only when it is whole, or has to tell a broken one from a whole one,
+// hears of one that a handler got which did not return.
 func TestAnsweredIsTold(t *testing.T) {
+	t.Run("deaf", deafHandler)
+	t.Run("Goexit", func(t *testing.T) {
+		h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{tool1(func(context.Context) (any, error) { runtime.Goexit(); return nil, nil }, nil)}}, Options{})
+		r, w := callT().request(t), httptest.NewRecorder()
+		told, done := false, make(chan struct{})
+		go func() {
+			defer close(done)
+			h.ServeHTTP(w, r.WithContext(host.WithAnswered(r.Context(), func() { told = strings.Contains(w.Body.String(), "panic") })))
+		}()
+		if <-done; !told {
+			t.Errorf("not told of %s", w.Body)
+		}
+	})
+}
+
+func deafHandler(t *testing.T) {
 	release := make(chan struct{})
 	h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{
 		tool1(func(context.Context) (any, error) { <-release; return "late", nil }, &thaw.ToolOptions{Timeout: time.Millisecond}),
