@@ -1,6 +1,7 @@
 package gatewaysim
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -80,6 +81,7 @@ func (d *functionURL) stream(w http.ResponseWriter, r *http.Request, event []byt
 		return
 	}
 	defer s.Close()
+	defer context.AfterFunc(r.Context(), func() { _ = s.Close() })() // the function goes on
 	if s.ContentType != frames {
 		w.Header().Set("Content-Type", s.ContentType)
 		pass(w, r, http.StatusOK, nil, s)

@@ -102,6 +102,24 @@ func TestStreamsPassOn(t *testing.T) {
 	}
 }
 
+// A client that leaves does not hold the door.
+func TestClientsLeaveStreams(t *testing.T) {
+	for _, kind := range []string{"FURL stream", "REST stream"} {
+		out, in := io.Pipe()
+		s := httptest.NewServer(doors[kind](piped{out}))
+		go func() { _, _ = io.WriteString(in, `{"statusCode":200}`+zeros+"one") }()
+		r, err := http.Get(s.URL + "/prod/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+		s.Close() // waits for the door, for which nothing comes any more
+		if _, err := io.WriteString(in, "two"); err != io.ErrClosedPipe {
+			t.Errorf("%s: the stream goes on: %v", kind, err)
+		}
+	}
+}
+
 // The doors have the fault that an empty body never ends.
 func TestEmptyStreamsHang(t *testing.T) {
 	for _, kind := range []string{"FURL stream", "REST stream"} {
