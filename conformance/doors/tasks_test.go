@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,27 +21,12 @@ var canDoTasks = map[string]any{"elicitation": map[string]any{}, "extensions": m
 func fleet(t *testing.T, c lambdasim.Config) *lambdasim.Function {
 	t.Helper()
 	settings := []string{"THAW_STORE=sqlite:" + filepath.Join(t.TempDir(), "tasks.db"), "THAW_DISPATCH=lambda:worker"}
-	var (
-		worker *lambdasim.Function
-		runs   sync.WaitGroup
-	)
-	// The part of Lambda's API that takes asynchronous invocations.
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		event, err := io.ReadAll(r.Body)
-		if err != nil || r.URL.Path != "/2015-03-31/functions/worker/invocations" || r.Header.Get("X-Amz-Invocation-Type") != "Event" {
-			t.Errorf("%s %s: %v", r.Method, r.URL, err)
-		}
-		runs.Go(func() {
-			if _, err := worker.Invoke(t.Context(), event); err != nil && t.Context().Err() == nil {
-				t.Errorf("the worker: %v", err)
-			}
-		})
-		w.WriteHeader(http.StatusAccepted)
-	}))
+	api := new(lambdasim.Async)
+	s := httptest.NewServer(api)
 	t.Cleanup(s.Close)
 	settings = append(settings, "AWS_ENDPOINT_URL_LAMBDA="+s.URL)
-	worker = start(t, withSQLite, lambdasim.Config{Env: append([]string{"THAW_ROLE=worker"}, settings...)})
-	t.Cleanup(runs.Wait) // t's context has ended by then
+	api.Add("worker", start(t, withSQLite, lambdasim.Config{Env: append([]string{"THAW_ROLE=worker"}, settings...)}))
+	t.Cleanup(api.Wait)
 	c.Env = append(append([]string{"THAW_ROLE=api"}, settings...), c.Env...)
 	return start(t, withSQLite, c)
 }
