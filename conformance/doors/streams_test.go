@@ -10,7 +10,7 @@ import (
 )
 
 // lambdaTime is the time of functions that a test wants to run out of it.
-const lambdaTime = 2 * time.Second
+const lambdaTime = 3 * time.Second
 
 // Progress comes as a stream where the door streams, and an answer comes everywhere.
 func TestProgress(t *testing.T) {
@@ -82,7 +82,7 @@ func TestPanicInTheStream(t *testing.T) {
 // A client that leaves in the middle of a stream ends neither the function nor another's call.
 func TestClientLeavesAStream(t *testing.T) {
 	t.Parallel()
-	f := start(t, deployed, lambdasim.Config{Env: []string{"THAW_LAMBDA_STREAMING=on"}, Timeout: lambdaTime})
+	f := start(t, deployed, lambdasim.Config{Env: []string{"THAW_LAMBDA_STREAMING=on"}})
 	d := doorsOf(t, f, "on")[0]
 	r := d.open(t, request{method: "tools/call", name: "sleep", params: map[string]any{"arguments": map[string]any{"seconds": 60}}, progress: true})
 	if m, err := newStream(r.Body).next(); err != nil || m.Method != "notifications/progress" {

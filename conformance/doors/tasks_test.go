@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/thaw-mcp/thaw/internal/lambdasim"
 )
@@ -99,7 +98,7 @@ func TestListen(t *testing.T) {
 // A stream that nobody ends is ended in order before the function's time is up.
 func TestListenersAreSentHome(t *testing.T) {
 	t.Parallel()
-	f := fleet(t, lambdasim.Config{Env: []string{"THAW_LAMBDA_STREAMING=on"}, Timeout: 3 * time.Second})
+	f := fleet(t, lambdasim.Config{Env: []string{"THAW_LAMBDA_STREAMING=on"}, Timeout: lambdaTime})
 	d := doorsOf(t, f, "on")[0]
 	s, _ := d.listen(t, d.begin(t, "slow_compute", map[string]any{"seconds": 600}))
 	for {

@@ -11,7 +11,9 @@ import (
 // The frames of a streamed response are ours, the protocol of the Runtime API is that of
 // aws-lambda-go: it sends any io.Reader that a function returns in chunks, takes the content type
 // from its ContentType method, and puts an error of Read into the trailers
-// Lambda-Runtime-Function-Error-Type and -Error-Body.
+// Lambda-Runtime-Function-Error-Type and -Error-Body. It does not send the header
+// Lambda-Runtime-Function-Response-Mode, which the documentation asks of custom runtimes; Lambda
+// streams without it, as the users of its lambdaurl show (aws-lambda-go#593, #596).
 //
 // Its own frames, events.LambdaFunctionURLStreamingResponse, and its lambdaurl.Wrap are not used:
 // Wrap runs the handler where no recover is, ends a stream that broke as if it were whole, joins
