@@ -16,6 +16,13 @@ import (
 
 	"github.com/thaw-mcp/thaw/internal/gatewaysim"
 	"github.com/thaw-mcp/thaw/internal/lambdasim"
+
+	// What the fixture server is made of: the go command keeps the results of these tests as long
+	// as what they import stays the same, and does not see what they build.
+	_ "github.com/thaw-mcp/thaw/conformance/fixture"
+	_ "github.com/thaw-mcp/thaw/runtime/awskit"
+	_ "github.com/thaw-mcp/thaw/runtime/localkit"
+	_ "github.com/thaw-mcp/thaw/runtime/serve"
 )
 
 var folder string // of the binaries
