@@ -55,16 +55,26 @@ func (r *plainRecorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Behind middleware that takes streaming away, a call that tells its progress still answers.
+// Behind middleware that takes streaming away, a call that tells its progress still answers, and
+// nothing is advertised that could only be streamed (V-09). The same goes for the front doors of a
+// function that do not take what others of it do.
 func TestWriterWithoutFlush(t *testing.T) {
 	h, _ := newHandler(t, steps(), Options{Host: resident})
 	wrapped := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(&plainRecorder{ResponseWriter: w}, r) })
+	for _, c := range []struct {
+		h    http.Handler
+		want string
+	}{{h, `"capabilities":{"tools":{"listChanged":true},"logging":{}}`}, {wrapped, `"capabilities":{"tools":{}}`}} {
+		if got := do(t, c.h, post{method: "server/discover"}.request(t)); !strings.Contains(got.raw, c.want) {
+			t.Errorf("%s, want %s", got.raw, c.want)
+		}
+	}
 	got := do(t, wrapped, withMeta(`{"progressToken":1}`).request(t))
 	if got.header.Get("Content-Type") != "application/json" || len(got.messages) != 1 || !strings.Contains(got.raw, "done") {
 		t.Errorf("%v %s", got.header, got.raw)
 	}
 	p := post{method: "subscriptions/listen", params: map[string]any{"notifications": map[string]any{}}}
-	if got := do(t, wrapped, p.request(t)); got.status != 406 {
+	if got := do(t, wrapped, p.request(t)); got.status != 404 || got.code() != -32601 {
 		t.Errorf("listen: %d %s", got.status, got.raw)
 	}
 }
