@@ -49,7 +49,7 @@ func Start(t testing.TB) *Server {
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + folder, "TMPDIR=" + folder, "PYTHONDONTWRITEBYTECODE=1",
 		"BIND_HOST=" + host, "GATEWAY_PORT=" + port, "MINISTACK_HOST=" + host, "MINISTACK_REGION=" + region,
-		"IOT_MTLS_ENABLED=0",                // which would listen on every interface
+		"IOT_MTLS_ENABLED=0",                 // which would listen on every interface
 		"AWS_ENDPOINT_URL=http://" + address, // functions have it too, and so find the other services here
 	}
 	lines := fixture.Start(t, cmd)
