@@ -61,6 +61,7 @@ func (f *flow) put(p []byte, n int) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gone {
+		notify(f.room) // to whoever else waits
 		return n, http.ErrHandlerTimeout
 	}
 	room := min(len(p)-n, max(0, maxAhead-len(f.buf)))

@@ -32,8 +32,9 @@ const (
 // returns nil when the invocations in flight have been answered, or after 400 ms. The
 // platform sends no SIGTERM before it ends a function unless the function registers an
 // extension, which costs every cold start a round trip; nothing here lives between
-// invocations that would need the signal. If the Runtime API itself fails, the loop ends
-// the process with status 1, as the platform expects; it takes one Serve per process.
+// invocations that would need the signal. If the Runtime API itself fails, or after a
+// *LeakError, the loop ends the process with status 1, as the platform expects; it takes one
+// Serve per process.
 func Host() host.Host { return HostOf(nil) }
 
 // Options are what a Lambda host can do beyond the events that it is sent.
@@ -108,13 +109,26 @@ type loopHandler struct {
 // Invoke implements lambda.Handler.
 func (l *loopHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	l.note(ctx)
-	return l.invoker.Invoke(ctx, payload)
+	answer, err := l.invoker.Invoke(ctx, payload)
+	exitAfter(err)
+	return answer, err
 }
 
 // stream is Invoke in the form of a function, which alone may answer with a stream.
 func (l *loopHandler) stream(ctx context.Context, payload json.RawMessage) (io.Reader, error) {
 	l.note(ctx)
-	return l.invoker.InvokeStream(ctx, payload)
+	answer, err := l.invoker.InvokeStream(ctx, payload)
+	exitAfter(err)
+	return answer, err
+}
+
+// exitAfter panics with a *LeakError: the runtime loop posts a panic as the invocation's error
+// and ends the process before it asks for another event, which to exit from here could not promise.
+func exitAfter(err error) {
+	var leak *LeakError
+	if errors.As(err, &leak) {
+		panic(leak)
+	}
 }
 
 // note remembers an invocation.

@@ -76,18 +76,32 @@ func (v *invocation) stream() io.Reader {
 		v.cancel()
 		return v.framed(v.bad.response(v.isHead))
 	}
-	r := v.start(newStreamResponseWriter(v.isHead))
+	return v.start(newStreamResponseWriter(v.isHead)).frames()
+}
+
+// frames is the answer of a handler that may stream; it waits until that has begun or ended.
+func (r *running) frames() io.Reader {
 	how := r.wait(r.w.begun)
 	if !r.w.hold() {
 		defer r.free()
-		return v.framed(r.result(how))
+		res := r.result(how)
+		if res.size > len(res.body) {
+			r.logTooLarge(res.size)
+			res = tooLarge(res.size, maxStream).response(r.isHead)
+		}
+		return r.framed(res)
 	}
-	s := &stream{running: r, how: how, head: v.door.prelude(&r.w.res)}
+	s := &stream{running: r, head: r.door.prelude(&r.w.res)}
+	s.how = s.unlessWhole(how)
 	if size := len(s.head); size > maxPrelude {
 		_ = s.Close() // the handler's writes fail from here on
-		return v.framed(v.headerTooLarge(size))
+		return r.framed(r.headerTooLarge(size))
 	}
 	return s
+}
+
+func (v *invocation) logTooLarge(size int) {
+	v.logger().ErrorContext(v.ctx, "lambda: response too large", "bytes", size, "limit", maxStream)
 }
 
 func (v *invocation) headerTooLarge(size int) *response {
@@ -150,9 +164,7 @@ func (s *stream) Read(p []byte) (n int, err error) {
 		if ended {
 			break
 		}
-		if s.how = s.wait(s.w.flow.more); s.how == exited || s.how == panicked {
-			s.how = s.unlessWhole(s.how)
-		}
+		s.how = s.unlessWhole(s.wait(s.w.flow.more))
 	}
 	s.tell()
 	if reason := s.broken(); reason != "" {
@@ -165,8 +177,12 @@ func (s *stream) Read(p []byte) (n int, err error) {
 	return 0, io.EOF
 }
 
-// unlessWhole is how, or returned for a handler that had said that its answer is complete.
+// unlessWhole is how, or returned for a handler that broke off after it had said that its answer
+// is complete.
 func (s *stream) unlessWhole(how outcome) outcome {
+	if how != exited && how != panicked {
+		return how
+	}
 	select {
 	case <-s.whole:
 		return returned
@@ -196,7 +212,7 @@ func (s *stream) tell() {
 	}
 	s.told = true
 	if size, cut := s.w.flow.state(); cut {
-		s.logger().ErrorContext(s.ctx, "lambda: response too large", "bytes", size, "limit", maxStream)
+		s.logTooLarge(size)
 	}
 	switch s.how {
 	case answered:

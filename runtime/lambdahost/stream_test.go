@@ -316,19 +316,30 @@ func TestFaultsInTheStream(t *testing.T) {
 			runtime.Goexit()
 		}, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := streamOf(t, c.h, shellFURL())
+		check := func(got streamed) {
 			if got.StatusCode != 200 || got.text != "data: 1\n\n" {
-				t.Errorf("%d %q", got.StatusCode, got.text)
+				t.Errorf("%s: %d %q", c.name, got.StatusCode, got.text)
 			}
 			var broken *BrokenStreamError
 			switch {
 			case c.want == "" && got.err != nil:
-				t.Error(got.err)
+				t.Errorf("%s: %v", c.name, got.err)
 			case c.want != "" && (!errors.As(got.err, &broken) || !strings.Contains(got.err.Error(), c.want) || strings.Contains(got.err.Error(), "secret")):
-				t.Errorf("error %v, want %q", got.err, c.want)
+				t.Errorf("%s: error %v, want %q", c.name, got.err, c.want)
 			}
-		})
+		}
+		check(streamOf(t, c.h, shellFURL()))
+		for range 20 { // it does not matter what of it is noticed first
+			synctest.Test(t, func(t *testing.T) {
+				v, _, err := newTestInvoker(c.h).begin(t.Context(), encodeEvent(t, shellFURL()), true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := v.start(newStreamResponseWriter(false))
+				synctest.Wait() // for the end of the handler
+				check(finish(t, r.frames().(io.ReadCloser)))
+			})
+		}
 	}
 }
 
@@ -446,9 +457,32 @@ func TestLargeStreams(t *testing.T) {
 		}, shellFURL())
 		start := time.Now()
 		time.Sleep(2 * time.Minute) // of the test's own clock
+		synctest.Wait()
 		if written > 3<<20 {
 			t.Errorf("%d bytes were written ahead in %s", written, time.Since(start))
 		}
 		_ = r.Close()
 	})
+}
+
+// What does not fit at all, in one write, is no empty success.
+func TestOneWriteAboveTheLimit(t *testing.T) {
+	v, _, err := newTestInvoker(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n, err := w.Write(make([]byte, 1001)); n != 0 || err == nil {
+			t.Errorf("Write = %d, %v", n, err)
+		}
+	})).begin(t.Context(), encodeEvent(t, shellFURL()), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newStreamResponseWriter(false)
+	w.limit = 1000
+	b, err := io.ReadAll(v.start(w).frames())
+	a, text := unframe(t, b)
+	if a.Body = text; err != nil || a.StatusCode != 500 {
+		t.Errorf("%d %s, %v", a.StatusCode, text, err)
+	}
+	if _, _, reason := rpcError(t, a); reason != "response_too_large" {
+		t.Errorf("reason %s", reason)
+	}
 }

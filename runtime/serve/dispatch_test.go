@@ -31,7 +31,7 @@ type sent struct {
 }
 
 // Dispatch implements task.Dispatcher.
-func (o *outbox) Dispatch(_ context.Context, id, _ string, after time.Duration) error {
+func (o *outbox) Dispatch(_ context.Context, id string, after time.Duration) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sent = append(o.sent, sent{id, after})

@@ -15,6 +15,7 @@ import (
 	"github.com/thaw-mcp/thaw/internal/journal"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/runtime/host"
 	"github.com/thaw-mcp/thaw/task"
 )
 
@@ -140,16 +141,19 @@ func (k *taskKeeper) begin(ctx context.Context) error {
 	return nil
 }
 
-// run runs the handler and says what became of it.
-func (k *taskKeeper) run(ctx context.Context, t *tool) task.Result {
-	ctx = withTrace(ctx, k.meta)
-	worker := ctx // ends with the claim, or with the worker's own time
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		worker, cancel = context.WithDeadline(ctx, deadline.Add(-taskReserve))
-		defer cancel()
+// run runs the handler and says what became of it. cancelled ends when the claim does and when the
+// client cancels the task.
+func (k *taskKeeper) run(cancelled context.Context, t *tool) task.Result {
+	worker := withTrace(k.claim.Held(), k.meta) // ends with the claim, or with the worker's own time
+	if deadline, ok := worker.Deadline(); ok {
+		var over context.CancelFunc
+		worker, over = context.WithDeadline(worker, deadline.Add(-taskReserve))
+		defer over()
 	}
-	ctx = worker
+	// The handler's ends with the worker's, never before it, and when the client cancels.
+	ctx, cancel := context.WithCancelCause(worker)
+	defer context.AfterFunc(cancelled, func() { cancel(context.Cause(cancelled)) })()
+	defer cancel(nil)
 	if t.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, t.Timeout)
@@ -179,7 +183,8 @@ func (k *taskKeeper) run(ctx context.Context, t *tool) task.Result {
 		return r
 	case <-time.After(taskReserve / 2):
 		// Whatever it still does it does for nobody: its writes are refused.
-		return task.Result{Release: "the handler does not end"}
+		host.Leaked(ctx)
+		return task.Result{Release: "the handler does not end", Last: &withoutStep}
 	}
 }
 
@@ -197,13 +202,16 @@ func (k *taskKeeper) handle(worker context.Context, t *tool) task.Result {
 		return task.Result{Release: why.Error()}
 	case why != nil && whole && (err != nil || ended != nil) && !c.run.Suspended():
 		// The worker's time is over, or it stops: the task goes on elsewhere.
-		return task.Result{Park: &task.Park{Stopping: !errors.Is(why, context.DeadlineExceeded)}}
+		return task.Result{Park: &task.Park{Stopping: !errors.Is(why, context.DeadlineExceeded)}, Last: &withoutStep}
 	case ended != nil:
 		return failed(c.cutShort(ended))
 	case c.run.Suspended() && whole:
 		return task.Result{Park: k.park()}
 	case c.run.Suspended():
+		host.Leaked(worker)
 		return task.Result{Release: "a step is still at work"}
+	case k.claim.Cleaning():
+		return task.Result{Outcome: &task.Outcome{}} // dropped, whatever it is
 	case errors.Is(err, thaw.ErrSuspended):
 		return failed(c.cutShort(errAskedNothing))
 	case err == nil:
@@ -215,6 +223,10 @@ func (k *taskKeeper) handle(worker context.Context, t *tool) task.Result {
 	}
 	return completed(o.message)
 }
+
+// withoutStep is how a task ends that no worker's time suffices for.
+var withoutStep = task.Outcome{Status: task.Failed, Message: "The tool ran for the whole of a worker's time without a step being recorded, several times in a row.",
+	Data: []byte(`{"code":-32603,"message":"The tool ran for the whole of a worker's time without a step being recorded, several times in a row","data":{"reason":"interrupted"}}`)}
 
 // completed is the end of a task in a result, which may be a tool's own error (T-19, T-21).
 func completed(message []byte) task.Result {
