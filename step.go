@@ -27,8 +27,9 @@ import (
 // Not kept are the end of ctx, RetryAfter and ErrNoCall. A panic in fn ends the call.
 //
 // After a suspension nothing further starts: a step that is not kept returns ErrSuspended. When
-// a task is cancelled ctx ends, and Step with it: its error matches ErrCancelled. What has to be
-// cleaned up then is a Step on context.WithoutCancel(ctx).
+// a task is cancelled the first step that is not kept returns ErrCancelled, and those after it run
+// again, to clean up. So do steps on context.WithoutCancel(ctx), whatever the handler was told;
+// those on a ctx that it made to end with its own do not.
 //
 // Steps may run in parallel, each under its own key and on its own ctx; a key is used once
 // in a run, and never inside fn. Outside a handler Step fails with ErrNoCall.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -57,6 +58,8 @@ type Claim struct {
 	began  uint32                  // length of the journal when it was claimed
 	late   bool                    // it was cancelled before it was claimed
 
+	cancelled atomic.Pointer[time.Time] // when the task was; nil: it is not
+
 	mu      sync.Mutex
 	head    Head
 	valid   time.Time // until when this worker may begin something, by its own clock
@@ -80,7 +83,16 @@ func (c *Claim) Head() Head {
 
 // Cleaning reports whether the task is cancelled, and what is left of this run is for cleaning
 // up: steps run and are recorded, the outcome is dropped.
-func (c *Claim) Cleaning() bool { return c.Head().Status == Cancelled }
+func (c *Claim) Cleaning() bool { return c.cancelled.Load() != nil }
+
+// Cancelled is when the client cancelled the task; zero if it has not. It does not wait for a
+// write that is under way.
+func (c *Claim) Cancelled() time.Time {
+	if at := c.cancelled.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
 
 // Held ends when the claim is lost or the worker stops. Unlike the run's ctx it goes on when the
 // client cancels the task.
@@ -164,8 +176,7 @@ func (c *Claim) Record(ctx context.Context, entry []byte) error {
 	return err
 }
 
-// Say has the client see message with the next write of the head, at the next heartbeat at
-// the latest.
+// Say has the client see message with the next write of the head, which comes within Limits.Look.
 func (c *Claim) Say(message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,6 +192,13 @@ func cutMessage(message string) string {
 		cut--
 	}
 	return message[:cut] + "…"
+}
+
+// unsaid reports whether the client has not seen what was said last.
+func (c *Claim) unsaid() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.message != "" && c.message != c.head.Message && c.head.Status == Working
 }
 
 // mine reports whether now is a head that this claim holds.
@@ -230,6 +248,7 @@ func (c *Claim) swap(ctx context.Context, change func(h *Head) []Part, applied f
 // see notes what another has written, which may be that the client has cancelled the task.
 func (c *Claim) see(found Head) {
 	if found.Status == Cancelled && c.head.Status != Cancelled {
+		c.cancelled.Store(&found.Updated) // before anybody can ask why the ctx has ended
 		c.cancel(ErrCancelled)
 	}
 	c.head = found
@@ -286,20 +305,27 @@ func (c *Claim) keepAlive(ctx context.Context) {
 	defer look.Stop()
 	beat := time.NewTicker(c.e.limits.Heartbeat)
 	defer beat.Stop()
+	write := func() {
+		c.mu.Lock()
+		// After a conflict it is written anew: what won may be somebody's message, which renews nothing.
+		err := c.swap(ctx, func(*Head) []Part { return nil }, func(*Head) bool { return false })
+		c.mu.Unlock()
+		if err != nil && ctx.Err() == nil {
+			c.e.logger.LogAttrs(ctx, slog.LevelWarn, "a task's lease was not renewed", slog.String("task", c.id), slog.String("error", err.Error()))
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-beat.C:
-			c.mu.Lock()
-			// After a conflict it is written anew: what won may be somebody's message, which renews nothing.
-			err := c.swap(ctx, func(*Head) []Part { return nil }, func(*Head) bool { return false })
-			c.mu.Unlock()
-			if err != nil && ctx.Err() == nil {
-				c.e.logger.LogAttrs(ctx, slog.LevelWarn, "a task's lease was not renewed", slog.String("task", c.id), slog.String("error", err.Error()))
-			}
+			write()
 		case <-look.C:
-			c.look(ctx)
+			if c.unsaid() {
+				write()
+			} else {
+				c.look(ctx)
+			}
 		}
 		if c.Begin() != nil {
 			return

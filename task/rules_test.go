@@ -316,6 +316,31 @@ func TestRule9ASuspendedMachineBeginsNothing(t *testing.T) {
 	})
 }
 
+// What a run says its client sees within Look, and a run that says nothing new writes nothing.
+func TestRule9WhatIsSaidIsSeenSoon(t *testing.T) {
+	everywhere(t, func(w *world) {
+		w.create()
+		p := w.worker()
+		p.wantWork(func(ctx context.Context, c *task.Claim) task.Result {
+			began := w.head()
+			c.Say("half")
+			c.Say("more than half")
+			time.Sleep(5*time.Second + time.Millisecond)
+			said := w.head()
+			if said.Message != "more than half" || !said.Updated.After(began.Updated) || said.Version != began.Version+1 {
+				w.Errorf("%+v", said)
+			}
+			c.Say("more than half")
+			time.Sleep(10 * time.Second)
+			if h := w.head(); h.Version != said.Version {
+				w.Errorf("written %d times more", h.Version-said.Version)
+			}
+			return p.program("")(ctx, c)
+		}, true)
+		w.want(task.Completed, task.Done)
+	})
+}
+
 func TestRule9HeartbeatsKeepAClaim(t *testing.T) {
 	everywhere(t, func(w *world) {
 		w.create()
@@ -422,6 +447,31 @@ func TestRule10AContinuationThatBringsNothingCounts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that stops may be the one that its own message would reach: what it leaves is due at
+// once to whoever looks.
+func TestRule10AWorkerThatStopsLeavesItsTaskToOthers(t *testing.T) {
+	everywhere(t, func(w *world) {
+		w.create()
+		w.queue.take()
+		p := w.worker()
+		p.wantWork(func(context.Context, *task.Claim) task.Result {
+			return task.Result{Park: &task.Park{Stopping: true}}
+		}, true)
+		if n := w.queue.take(); n != 1 {
+			w.Errorf("%d messages", n)
+		}
+		for range 2 {
+			w.sweep()
+		}
+		if n := w.queue.take(); n != 1 {
+			w.Errorf("%d messages from two sweeps", n)
+		}
+		next := w.worker()
+		next.wantWork(next.program("S"), true)
+		w.want(task.Completed, task.Done)
+	})
 }
 
 func TestRule10ATaskIsClaimedSoManyTimesAtMost(t *testing.T) {

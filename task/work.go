@@ -68,6 +68,9 @@ func (e *Engine) claim(ctx context.Context, h Head) (*Claim, Verdict) {
 	next.Sends = 0
 	sent := e.now()
 	c := &Claim{e: e, id: h.ID, began: h.Journal, late: h.Status == Cancelled}
+	if c.late {
+		c.cancelled.Store(&h.Updated)
+	}
 	err := e.commit(ctx, next)
 	var conflict *Conflict
 	if errors.As(err, &conflict) && conflict.Now.Epoch == next.Epoch && conflict.Now.Worker == next.Worker {
@@ -262,7 +265,9 @@ func (c *Claim) park(h *Head, p *Park) (parts []Part) {
 			h.Interrupted++
 		}
 		h.Phase = Ready
-		c.e.tell(h, now)
+		if c.e.tell(h, now); p.Stopping {
+			h.Sent, h.Wake = time.Time{}, now // this process may be the one that would get the message
+		}
 	}
 	return parts
 }

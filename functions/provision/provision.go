@@ -110,10 +110,8 @@ func build(ctx context.Context, cloud Cloud, in In) (Out, error) {
 // why for the log, what for the caller. A call that only pauses, or whose run is over, keeps
 // what it has.
 func undo(ctx context.Context, cloud Cloud, network, what string, why error) error {
-	if errors.Is(why, thaw.ErrCancelled) {
-		ctx = context.WithoutCancel(ctx) // which has ended if the task was at work
-	}
-	if errors.Is(why, thaw.ErrSuspended) || errors.Is(why, thaw.ErrUnsupported) || ctx.Err() != nil {
+	cancelled := errors.Is(why, thaw.ErrCancelled) // ctx has ended, and steps run all the same
+	if errors.Is(why, thaw.ErrSuspended) || errors.Is(why, thaw.ErrUnsupported) || ctx.Err() != nil && !cancelled {
 		return why
 	}
 	err := thaw.Do(ctx, "destroy", func(ctx context.Context) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/thaw-mcp/thaw/task/memstore"
 )
 
-// A handler that is cancelled at work cleans up on a ctx that goes on: its steps are recorded,
-// its waits are over at once, and nobody calls its end a failure (tasks rule 14).
+// A handler that is cancelled at work is told once and then cleans up: its steps are recorded, its
+// waits are over at once, and nobody calls its end a failure (tasks rule 14).
 func TestCancelledAtWork(t *testing.T) {
 	var seen []string
 	see := func(what string, err error) {
@@ -35,8 +35,6 @@ func TestCancelledAtWork(t *testing.T) {
 	tool := tool1(func(ctx context.Context) (any, error) {
 		err := thaw.Do(ctx, "work", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		see("work", err)
-		see("more", thaw.Do(ctx, "more", func(context.Context) error { return nil }))
-		ctx = context.WithoutCancel(ctx)
 		see("undo", thaw.Do(ctx, "undo", func(ctx context.Context) error { time.Sleep(2 * time.Minute); return ctx.Err() }))
 		see("sleep", thaw.Sleep(ctx, "sleep", time.Hour))
 		see("short sleep", thaw.Sleep(ctx, "short", time.Millisecond))
@@ -58,7 +56,7 @@ func TestCancelledAtWork(t *testing.T) {
 		before := got(t, h, id)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		want := []string{"work cancelled", "more cancelled", "undo", "sleep cancelled", "short sleep cancelled", "wait cancelled", "question cancelled", "undo more"}
+		want := []string{"work cancelled", "undo", "sleep cancelled", "short sleep cancelled", "wait cancelled", "question cancelled", "undo more"}
 		if !slices.Equal(seen, want) {
 			t.Errorf("%q, want %q", seen, want)
 		}
@@ -72,6 +70,68 @@ func TestCancelledAtWork(t *testing.T) {
 	})
 	if strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf("%s", log.String())
+	}
+}
+
+// A task that is cancelled while it is in nobody's hands is run to clean up and for nothing else:
+// the handler is told at the first thing that is not recorded, wherever that is. One that has
+// recorded nothing has its ctx ended from the start (tasks rule 14).
+func TestCleanUpGoesNoFurther(t *testing.T) {
+	for name, c := range map[string]struct {
+		first bool // the run before has recorded a step
+		want  []string
+	}{
+		"after a step": {true, []string{"alive true", "one", "two cancelled", "alive false", "undo"}},
+		"from nothing": {false, []string{"alive false", "one cancelled", "alive false", "undo"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen []string
+			clean := false
+			see := func(what string, err error) {
+				if errors.Is(err, thaw.ErrCancelled) {
+					what += " cancelled"
+				} else if err != nil {
+					what += ": " + err.Error()
+				}
+				seen = append(seen, what)
+			}
+			done := func(context.Context) error { return nil }
+			tool := tool1(func(ctx context.Context) (any, error) {
+				if !clean {
+					if c.first {
+						_ = thaw.Do(ctx, "one", done)
+					}
+					<-ctx.Done()
+					return nil, context.Cause(ctx)
+				}
+				see(fmt.Sprintf("alive %t", ctx.Err() == nil), nil)
+				err := thaw.Do(ctx, "one", done)
+				see("one", err)
+				if err == nil {
+					err = thaw.Do(ctx, "two", done)
+					see("two", err)
+				}
+				see(fmt.Sprintf("alive %t", ctx.Err() == nil), nil)
+				see("undo", thaw.Do(ctx, "undo", func(ctx context.Context) error { return ctx.Err() }))
+				return nil, err
+			}, &thaw.ToolOptions{Tasks: thaw.TaskAlways})
+			posted(t, tool, func(t *testing.T, h *Handler, _ *outbox) {
+				id := created(t, h, tasking(callT()))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				h.RunTask(ctx, id)
+				if a := do(t, h, taskMethod("tasks/cancel", id).request(t)); a.code() != 0 {
+					t.Fatalf("%s", a.raw)
+				}
+				clean = true
+				if ack, _ := h.RunTask(t.Context(), id); !ack || !slices.Equal(seen, c.want) {
+					t.Errorf("ack %t, %q, want %q", ack, seen, c.want)
+				}
+				if ack, _ := h.RunTask(t.Context(), id); !ack || len(seen) != len(c.want) {
+					t.Errorf("ack %t, again: %q", ack, seen)
+				}
+			})
+		})
 	}
 }
 

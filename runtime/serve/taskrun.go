@@ -87,8 +87,10 @@ func (h *Handler) runTask(ctx context.Context, claim *task.Claim) task.Result {
 // taskKeeper keeps the journal of a task: each entry is committed before its step returns.
 type taskKeeper struct {
 	*running
-	claim *task.Claim
-	step  time.Duration // the longest a step takes
+	claim  *task.Claim
+	step   time.Duration           // the longest a step takes
+	worker context.Context         // ends with the claim, or with the worker's own time
+	stop   context.CancelCauseFunc // ends the handler's ctx
 
 	asked map[string]pending // the questions that the task has asked and that are not answered, by key
 	wires map[string]bool    // wire keys that were used
@@ -144,16 +146,20 @@ func (k *taskKeeper) begin(ctx context.Context) error {
 // run runs the handler and says what became of it. cancelled ends when the claim does and when the
 // client cancels the task.
 func (k *taskKeeper) run(cancelled context.Context, t *tool) task.Result {
-	worker := withTrace(k.claim.Held(), k.meta) // ends with the claim, or with the worker's own time
+	worker := withTrace(k.claim.Held(), k.meta)
 	if deadline, ok := worker.Deadline(); ok {
 		var over context.CancelFunc
 		worker, over = context.WithDeadline(worker, deadline.Add(-taskReserve))
 		defer over()
 	}
 	// The handler's ends with the worker's, never before it, and when the client cancels.
-	ctx, cancel := context.WithCancelCause(worker)
-	defer context.AfterFunc(cancelled, func() { cancel(context.Cause(cancelled)) })()
-	defer cancel(nil)
+	ctx, stop := context.WithCancelCause(worker)
+	defer context.AfterFunc(cancelled, func() { stop(context.Cause(cancelled)) })()
+	defer stop(nil)
+	k.worker, k.stop = worker, stop
+	if k.claim.Cleaning() && k.claim.Head().Journal == 0 {
+		stop(thaw.ErrCancelled) // what it did it does not know of, and would do again
+	}
 	if t.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, t.Timeout)
@@ -286,9 +292,6 @@ func (k *taskKeeper) Admit(q call.Question) error {
 	if lacks := input.Lacks(q.Method, q.Params, k.meta.capabilities); lacks != nil {
 		return &thaw.UnsupportedError{Needs: mcp.ClientCapabilities{Raw: lacks}}
 	}
-	if k.claim.Cleaning() {
-		return thaw.ErrCancelled
-	}
 	return nil
 }
 
@@ -349,8 +352,27 @@ func (k *taskKeeper) Now() time.Time { return k.h.now() }
 // Durable implements journal.Waiter.
 func (k *taskKeeper) Durable() bool { return true }
 
-// Cleaning implements journal.Waiter.
-func (k *taskKeeper) Cleaning() bool { return k.claim.Cleaning() }
+// Cancelled implements journal.Canceller.
+func (k *taskKeeper) Cancelled() time.Time { return k.claim.Cancelled() }
+
+// Stop implements journal.Canceller.
+func (k *taskKeeper) Stop() context.Context {
+	k.stop(thaw.ErrCancelled)
+	return k.ctx
+}
+
+// CleanUp implements journal.Canceller: ctx ends with the worker's own time.
+func (k *taskKeeper) CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(k.worker, func() { cancel(context.Cause(k.worker)) })
+	end := func() { stop(); cancel(nil) }
+	deadline, ok := k.worker.Deadline()
+	if !ok {
+		return ctx, end
+	}
+	ctx, over := context.WithDeadline(ctx, deadline)
+	return ctx, func() { over(); end() }
+}
 
 // Ends implements journal.Waiter.
 func (k *taskKeeper) Ends() time.Time { return k.claim.Head().Expires }
