@@ -3,6 +3,7 @@ package deploy
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -30,6 +31,10 @@ type said struct {
 	Asked, Request string
 	Result         json.RawMessage
 	Status, Error  string
+}
+
+func (s said) String() string {
+	return fmt.Sprintf("tools %q, question %q of %q, result %s, status %q, error %q", s.Tools, s.Asked, s.Request, s.Result, s.Status, s.Error)
 }
 
 // client starts one of a caller at a door.

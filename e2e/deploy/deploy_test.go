@@ -50,7 +50,7 @@ func call(t *testing.T, d *door, tools ...string) {
 	}
 	got := alice.do(t, told{What: "call", Tool: "text_analysis", Arguments: map[string]any{"text": "I love it"}})
 	if !strings.Contains(string(got.Result), `"sentiment": "positive"`) {
-		t.Errorf("%+v", got)
+		t.Error(got)
 	}
 }
 
@@ -67,11 +67,11 @@ func twoRounds(t *testing.T, s *stack) {
 	d.fresh(t)
 	asked := alice.do(t, told{What: "call", Tool: "delete_files", Arguments: map[string]any{"files": []string{"a.txt"}}})
 	if want := "Delete 1 file?\n\"a.txt\""; asked.Asked != want {
-		t.Fatalf("%+v, want the question %q", asked, want)
+		t.Fatalf("%v, want the question %q", asked, want)
 	}
 	d.fresh(t)
 	if got := alice.answer(t, nil); string(got.Result) != `{"deleted": ["a.txt"]}` {
-		t.Errorf("%+v", got)
+		t.Error(got)
 	}
 	if left := s.list(t, files, ""); !slices.Equal(left, []string{"b.txt"}) {
 		t.Errorf("%q are left, want b.txt", left)
@@ -83,18 +83,18 @@ func begin(t *testing.T, d *door, c *client) (id, network string) {
 	t.Helper()
 	d.fresh(t)
 	if got := c.do(t, told{What: "call", Tool: "provision_environment", Arguments: map[string]any{"region": "eu-west1"}}); got.Asked != "What is to be built in eu-west1?" {
-		t.Fatalf("%+v", got)
+		t.Fatal(got)
 	}
 	d.fresh(t)
 	got := c.answer(t, map[string]any{"size": "small", "count": 2})
 	question, network, ok := strings.Cut(got.Asked, "network: ")
 	if !ok || !strings.HasPrefix(question, "Start machines in eu-west1?") {
-		t.Fatalf("%+v", got)
+		t.Fatal(got)
 	}
 	// FastMCP names what a task asks task-ID-KEY.
 	id, ok = strings.CutSuffix(strings.TrimPrefix(got.Request, "task-"), "-approve")
 	if !ok {
-		t.Fatalf("%+v", got)
+		t.Fatal(got)
 	}
 	if there := d.list(t, environments, network); len(there) != 1 {
 		t.Errorf("%q are there while the user is asked, want the network alone", there)
@@ -110,21 +110,21 @@ func runTask(t *testing.T, d *door) {
 	const unknown = "00000000-0000-8000-8000-000000000000"
 	none := bob.do(t, told{What: "status", Task: unknown})
 	if none.Error == "" {
-		t.Fatalf("a task that is not there: %+v", none)
+		t.Fatalf("a task that is not there: %v", none)
 	}
 	for _, what := range []string{"status", "cancel"} {
 		if got := bob.do(t, told{What: what, Task: id}); got.Error != none.Error {
-			t.Errorf("%s of another's task: %+v, want %q", what, got, none.Error)
+			t.Errorf("%s of another's task: %v, want %q", what, got, none.Error)
 		}
 	}
 	if got := d.client(t, "alice").do(t, told{What: "status", Task: id}); got.Status != "input_required" {
-		t.Errorf("the task is %+v, want input_required", got)
+		t.Errorf("the task is %v, want input_required", got)
 	}
 
 	d.fresh(t)
 	got := alice.answer(t, map[string]any{"confirm": true})
 	if want := fmt.Sprintf(`{"network": %q, "machines": ["machine-1", "machine-2"], "healthy": true}`, network); string(got.Result) != want {
-		t.Errorf("%+v, want %s", got, want)
+		t.Errorf("%v, want %s", got, want)
 	}
 	want := []string{network + "/machine-1.json", network + "/machine-2.json", network + "/network.json"}
 	if there := d.list(t, environments, network); !slices.Equal(there, want) {
@@ -152,13 +152,13 @@ func cancelTask(t *testing.T, d *door) {
 	id, network := begin(t, d, alice)
 	other := d.client(t, "alice") // the same caller elsewhere
 	if got := other.do(t, told{What: "cancel", Task: id}); got.Error != "" {
-		t.Fatalf("%+v", got)
+		t.Fatal(got)
 	}
 	if got := other.do(t, told{What: "status", Task: id}); got.Status != "cancelled" {
-		t.Errorf("the task is %+v, want cancelled", got)
+		t.Errorf("the task is %v, want cancelled", got)
 	}
 	if got := alice.answer(t, map[string]any{"confirm": true}); !strings.Contains(got.Error, "cancelled") {
-		t.Errorf("the one who waits is told %+v", got)
+		t.Errorf("the one who waits is told %v", got)
 	}
 	eventually(t, "the network is removed", func() bool { return len(d.list(t, environments, network)) == 0 })
 }
