@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+
+	"golang.org/x/mod/module"
+)
+
+const thawModule = "github.com/thaw-mcp/thaw"
+
+// firstTool is the tool that a new server has.
+const firstTool = "greet"
+
+// newServer writes a server: a module of its own that builds, passes its tests and serves.
+func (p *program) newServer(ctx context.Context, args []string) error {
+	var modulePath, checkout string
+	dir, err := parseFlags("new server", "DIR", args, func(f *flag.FlagSet) {
+		f.StringVar(&modulePath, "module", "", "")
+		f.StringVar(&checkout, "thaw", "", "")
+	})
+	if err != nil {
+		return err
+	}
+	dir = p.abs(dir)
+	if modulePath == "" {
+		modulePath = "example.com/" + filepath.Base(dir)
+	}
+	if err := module.CheckImportPath(modulePath); err != nil {
+		return fmt.Errorf("%w: %v; give a Go module with -module", errUsage, err)
+	}
+	prefix, _, _ := module.SplitPathVersion(modulePath)
+	v := values{Module: modulePath, Name: path.Base(prefix)}
+	if v.Thaw, v.Replace, err = p.source(checkout); err != nil {
+		return err
+	}
+	made, err := makeEmpty(dir)
+	if err != nil {
+		return err
+	}
+	if err := writeServer(ctx, dir, v); err != nil {
+		if made {
+			err = errors.Join(err, os.Remove(dir)) // writeServer has left it empty
+		}
+		return err
+	}
+	fmt.Fprintf(p.out, "%s has the server %s with the tool %s\n  cd %s && go run .\n", dir, v.Name, firstTool, dir)
+	return nil
+}
+
+// abs is a path of the command line.
+func (p *program) abs(name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(p.dir, name)
+}
+
+// source says which thaw a new server uses: a version, and the folder of a checkout in its
+// place if this program is no release.
+func (p *program) source(checkout string) (version, folder string, err error) {
+	const unreleased = "v0.0.0" // the folder is what counts
+	if checkout != "" {
+		folder = p.abs(checkout)
+		if m, err := moduleAround(folder); err != nil || m.path != thawModule || m.dir != folder {
+			return "", "", fmt.Errorf("%w: -thaw: %s is no checkout of thaw", errUsage, folder)
+		}
+		return unreleased, folder, nil
+	}
+	if p.release != "" {
+		return p.release, "", nil
+	}
+	if m, err := moduleAround(p.dir); err == nil && m.path == thawModule {
+		return unreleased, m.dir, nil
+	}
+	return "", "", fmt.Errorf("%w: this program was built from a checkout of thaw and not from a release: say with -thaw where that is", errUsage)
+}
+
+// makeEmpty makes a folder, or takes one that is there if it is empty.
+func makeEmpty(dir string) (made bool, err error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, os.MkdirAll(dir, 0o755)
+	case err != nil:
+		return false, err
+	case len(entries) > 0:
+		return false, fmt.Errorf("%s is not empty", dir)
+	}
+	return false, nil
+}
+
+// writeServer writes a server into an empty folder, whole or not at all.
+func writeServer(ctx context.Context, dir string, v values) error {
+	staged, err := stage(dir)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(staged)
+	if err := render("server", staged, v); err != nil {
+		return err
+	}
+	v.Tool, v.Package, v.Title = firstTool, firstTool, titleOf(firstTool)
+	if err := render("tool", filepath.Join(staged, "functions", v.Package), v); err != nil {
+		return err
+	}
+	tidy := exec.CommandContext(ctx, "go", "mod", "tidy")
+	tidy.Dir = staged
+	if out, err := tidy.CombinedOutput(); err != nil {
+		return fmt.Errorf("go mod tidy, which looks up what thaw needs: %w\n%s", err, out)
+	}
+	return moveInto(dir, staged)
+}
