@@ -1,5 +1,5 @@
-// Package runtimeapi is the part of the Lambda Runtime API that one cold start needs:
-// it hands out one event and takes one answer.
+// Package runtimeapi is the part of the Lambda Runtime API that a cold start and the calls
+// after it need: it hands out one event after the other and takes the answers.
 package runtimeapi
 
 import (
@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/thaw-mcp/thaw/e2e/bench/mcpcall"
@@ -74,17 +75,19 @@ func CheckAny(b []byte) error {
 	return nil
 }
 
+// arrived is an answer, or what came in its place.
 type arrived struct {
-	at   time.Time
-	body []byte
-	err  error
+	given, at time.Time // when the event was handed out, and when the answer came
+	body      []byte
+	err       error
 }
 
 // api serves one function's life.
 type api struct {
-	event []byte
-	given chan struct{} // holds one token: the event is handed out once
-	first chan arrived
+	event   []byte
+	calls   chan struct{} // a token for each event to be handed out
+	given   atomic.Pointer[time.Time]
+	answers chan arrived
 }
 
 const id = "8476a536-e9f4-11e8-9739-2dfe598c3fcd"
@@ -93,7 +96,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/2018-06-01/runtime/invocation/next":
 		select {
-		case <-a.given:
+		case <-a.calls:
 		case <-r.Context().Done():
 			return
 		}
@@ -102,12 +105,14 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(time.Now().Add(patience).UnixMilli(), 10))
 		h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:eu-west-1:123456789012:function:bench")
 		h.Set("Content-Type", "application/json")
+		now := time.Now()
+		a.given.Store(&now)
 		_, _ = w.Write(a.event) // the function going away shows as no answer
 	case "/2018-06-01/runtime/invocation/" + id + "/response":
 		at := time.Now()
 		b, err := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusAccepted)
-		a.report(arrived{at, b, err})
+		a.report(arrived{at: at, body: b, err: err})
 	case "/2020-01-01/extension/register":
 		w.Header().Set("Lambda-Extension-Identifier", id)
 		w.Header().Set("Content-Type", "application/json")
@@ -122,44 +127,69 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) report(x arrived) {
+	if given := a.given.Load(); given != nil {
+		x.given = *given
+	}
 	select {
-	case a.first <- x:
+	case a.answers <- x:
 	default:
 	}
 }
 
-// TimeStart measures from the start of a function to its first answer's arrival.
-func TimeStart(ctx context.Context, path string, check func([]byte) error) (time.Duration, error) {
+// Times are what one function took.
+type Times struct {
+	Start time.Duration   // from its start to its first answer's arrival
+	Warm  []time.Duration // of each further call, from the event's going out to its answer's arrival
+}
+
+// Measure starts a function and calls it 1 + warm times, one after the other.
+func Measure(ctx context.Context, path string, warm int, check func([]byte) error) (Times, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	a := &api{event: Event(), given: make(chan struct{}, 1), first: make(chan arrived, 1)}
-	a.given <- struct{}{}
+	a := &api{event: Event(), calls: make(chan struct{}, 1), answers: make(chan arrived, 1)}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return Times{}, err
 	}
 	s := &http.Server{Handler: a}
 	go func() { _ = s.Serve(l) }() // ends with Close
 	defer s.Close()
 
+	a.calls <- struct{}{}
 	began := time.Now()
 	p, err := process.Start(ctx, path,
 		"AWS_LAMBDA_RUNTIME_API="+l.Addr().String(), "AWS_LAMBDA_FUNCTION_NAME=bench", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256",
 		"AWS_LAMBDA_FUNCTION_VERSION=$LATEST", "AWS_REGION=eu-west-1",
 		"THAW_AUTH=none", "THAW_STORE=none", "THAW_STATE_KEY=none")
 	if err != nil {
-		return 0, err
+		return Times{}, err
 	}
 	defer p.Stop()
-	select {
-	case x := <-a.first:
-		if x.err != nil {
-			return 0, x.err
+	answer := func() (arrived, error) {
+		select {
+		case x := <-a.answers:
+			if x.err != nil {
+				return x, x.err
+			}
+			return x, check(x.body)
+		case <-p.Ended():
+			return arrived{}, p.Died()
+		case <-ctx.Done():
+			return arrived{}, fmt.Errorf("%s gave no answer: %w", path, ctx.Err())
 		}
-		return x.at.Sub(began), check(x.body)
-	case <-p.Ended():
-		return 0, p.Died()
-	case <-ctx.Done():
-		return 0, fmt.Errorf("%s gave no answer: %w", path, ctx.Err())
 	}
+	first, err := answer()
+	if err != nil {
+		return Times{}, err
+	}
+	t := Times{Start: first.at.Sub(began)}
+	for range warm {
+		a.calls <- struct{}{}
+		x, err := answer()
+		if err != nil {
+			return Times{}, err
+		}
+		t.Warm = append(t.Warm, x.at.Sub(x.given))
+	}
+	return t, nil
 }
