@@ -21,6 +21,7 @@ var templates embed.FS
 type values struct {
 	Module  string // of the server
 	Name    string // of the server
+	Stack   string // of its deployment
 	Thaw    string // version of thaw
 	Replace string // folder that thaw is in, if it is no release
 	Tool    string

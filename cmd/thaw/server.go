@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 
 	"golang.org/x/mod/module"
 )
@@ -18,6 +19,9 @@ const thawModule = "github.com/thaw-mcp/thaw"
 
 // firstTool is the tool that a new server has.
 const firstTool = "greet"
+
+// notInStack is what the name of a CloudFormation stack may not have.
+var notInStack = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 // newServer writes a server: a module of its own that builds, passes its tests and serves.
 func (p *program) newServer(ctx context.Context, args []string) error {
@@ -37,7 +41,8 @@ func (p *program) newServer(ctx context.Context, args []string) error {
 		return fmt.Errorf("%w: %v; give a Go module with -module", errUsage, err)
 	}
 	prefix, _, _ := module.SplitPathVersion(modulePath)
-	v := values{Module: modulePath, Name: path.Base(prefix)}
+	name := path.Base(prefix)
+	v := values{Module: modulePath, Name: name, Stack: "thaw-" + notInStack.ReplaceAllString(name, "-")}
 	if v.Thaw, v.Replace, err = p.source(checkout); err != nil {
 		return err
 	}

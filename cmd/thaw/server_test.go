@@ -31,6 +31,13 @@ func TestServer(t *testing.T) {
 	}
 	goCommand(t, dir, "test", "./...")
 	goCommand(t, dir, "build", "-tags=lambda.norpc", "-o", filepath.Join(root, "bootstrap"), ".")
+	// Built for another processor it takes minutes where nothing is cached.
+	if out := runMake(t, dir, "-n", "build-AnyFunction", "ARTIFACTS_DIR=/artifacts"); !strings.Contains(out, `GOARCH=arm64 go build -tags lambda.norpc`) || !strings.Contains(out, `-o "/artifacts/bootstrap" .`) {
+		t.Errorf("sam build would do %s", out)
+	}
+	if out := runMake(t, dir, "-n", "deploy"); !strings.Contains(out, repository(t)+"/template.yaml") || !strings.Contains(out, `"thaw-My-tools-1"`) {
+		t.Errorf("deploy would do %s", out)
+	}
 	program := filepath.Join(root, "server")
 	goCommand(t, dir, "build", "-o", program, ".")
 	ask := func(args ...string) string {
@@ -54,6 +61,17 @@ func TestServer(t *testing.T) {
 	}
 	checkFormat(t, dir)
 	checkNames(t, dir)
+}
+
+func runMake(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "make", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }
 
 func checkFormat(t *testing.T, dir string) {
