@@ -37,8 +37,10 @@ var (
 	// ErrDismissed says that the user closed a question without an answer. Returned as it is
 	// the model reads that.
 	ErrDismissed error = &toolError{text: "the user dismissed the question"}
-	// ErrCancelled says that the client has cancelled the task: of what waits in its clean-up
-	// run, and the cause of a running one's ctx. Steps still run, to clean up.
+	// ErrCancelled says that the client has cancelled the task. The step or wait that would have
+	// brought it further returns it, and it is the cause of the handler's ctx, which has ended
+	// then. After that steps run and are kept again, also on this ctx, to clean up; waits
+	// return ErrCancelled, and what the handler returns is dropped.
 	ErrCancelled = call.ErrCancelled
 	// ErrNoCall says that a ctx is not one that a handler was given, or that the handler has
 	// returned.

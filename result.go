@@ -45,25 +45,8 @@ func resultOf[Out any]() resulter[Out] {
 		return contentOnly(func(any) []mcp.Content { return nil })
 	case reflect.TypeFor[[]mcp.Content]():
 		return contentOnly(func(out any) []mcp.Content { return out.([]mcp.Content) })
-	case reflect.TypeFor[*mcp.CallToolResult]():
-		return resulter[Out]{encode: func(out Out) (*mcp.CallToolResult, error) {
-			r := any(out).(*mcp.CallToolResult)
-			if r == nil {
-				return nil, errors.New("the handler returned neither a result nor an error")
-			}
-			return r, nil
-		}}
-	case reflect.TypeFor[json.RawMessage]():
-		return resulter[Out]{encode: func(out Out) (*mcp.CallToolResult, error) {
-			raw := any(out).(json.RawMessage)
-			if len(raw) == 0 {
-				return nil, errors.New("the handler returned an empty json.RawMessage, which is no JSON value")
-			}
-			// Encoding checks and compacts it.
-			return mcp.StructuredResult(raw)
-		}}
-	case reflect.TypeFor[any]():
-		return resulter[Out]{encode: encodeValue[Out]}
+	case reflect.TypeFor[*mcp.CallToolResult](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]():
+		return resulter[Out]{encode: func(out Out) (*mcp.CallToolResult, error) { return encodeAny(out) }}
 	default:
 		if t.Implements(reflect.TypeFor[mcp.Content]()) {
 			return contentOnly(func(out any) []mcp.Content {
@@ -73,6 +56,22 @@ func resultOf[Out any]() resulter[Out] {
 		}
 		return resulter[Out]{structured: true, encode: encodeValue[Out]}
 	}
+}
+
+// encodeAny goes by what out is at run time.
+func encodeAny(out any) (*mcp.CallToolResult, error) {
+	switch v := out.(type) {
+	case *mcp.CallToolResult:
+		if v == nil {
+			return nil, errors.New("the handler returned neither a result nor an error")
+		}
+		return v, nil
+	case json.RawMessage:
+		if len(v) == 0 {
+			return nil, errors.New("the handler returned an empty json.RawMessage, which is no JSON value")
+		}
+	}
+	return mcp.StructuredResult(out) // which checks and compacts JSON
 }
 
 func encodeValue[Out any](out Out) (*mcp.CallToolResult, error) { return mcp.StructuredResult(out) }

@@ -26,7 +26,11 @@ import (
 // *UnsupportedError or ErrNotFound that it wraps, but errors.Is finds nothing else in it.
 // Not kept are the end of ctx, RetryAfter and ErrNoCall. A panic in fn ends the call.
 //
-// After a suspension nothing further starts: a step that is not kept returns ErrSuspended.
+// After a suspension nothing further starts: a step that is not kept returns ErrSuspended. When
+// a task is cancelled the first step that is not kept returns ErrCancelled, and those after it run
+// again, to clean up. So do steps on context.WithoutCancel(ctx), whatever the handler was told;
+// those on a ctx that it made to end with its own do not.
+//
 // Steps may run in parallel, each under its own key and on its own ctx; a key is used once
 // in a run, and never inside fn. Outside a handler Step fails with ErrNoCall.
 func Step[T any](ctx context.Context, key string, fn func(context.Context) (T, error)) (T, error) {
@@ -91,7 +95,7 @@ func recordable(fn func(context.Context) ([]byte, error)) call.StepFunc {
 		if errors.As(err, &again) && attempt >= again.Max {
 			err = again.Err
 		} else if again != nil || ended(ctx, err) || errors.Is(err, ErrNoCall) || errors.Is(err, ErrSuspended) {
-			return call.Outcome{}, err
+			return call.Outcome{}, cancelled(ctx, err)
 		}
 		failure, encodeErr := encodeFailure(err)
 		if encodeErr != nil {
@@ -104,6 +108,15 @@ func recordable(fn func(context.Context) ([]byte, error)) call.StepFunc {
 // ended reports whether err is the end of ctx and no finding of the step.
 func ended(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
+
+// cancelled is err, which matches ErrCancelled where that is why ctx has ended: what a step
+// calls knows of context.Canceled alone.
+func cancelled(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), ErrCancelled) && !errors.Is(err, ErrCancelled) {
+		return fmt.Errorf("%w: %w", ErrCancelled, err)
+	}
+	return err
 }
 
 func kindName(value []byte) string {

@@ -27,8 +27,8 @@ func ContinueAsTask(ctx context.Context) error {
 // Sleep waits until d has passed since the call first came here. In a task the worker is given
 // up meanwhile, so that a sleep of hours costs nothing: return the error at once, it is
 // ErrSuspended. Elsewhere Sleep waits in place if the call's time allows, else its error matches
-// ErrUnsupported. A task that is cancelled while it sleeps gets ErrCancelled. A sleep
-// that ends after the task's time to live is refused with an error.
+// ErrUnsupported. In a task that was cancelled before the sleep was over it is ErrCancelled. A
+// sleep that ends after the task's time to live is refused with an error.
 func Sleep(ctx context.Context, key string, d time.Duration) error {
 	c := call.FromContext(ctx)
 	if c == nil {

@@ -7,16 +7,16 @@
 // The table has the partition key p and the sort key s, both strings. All items of a task have
 // one partition, so that a Query reads what belongs together.
 //
-//	p          s                  item                                          put if
-//	T#ID       B#WRITE#SEQ        entry of the journal with which it began      always
-//	T#ID       C#WRITE            call                                          always
-//	T#ID       H                  head                                          there is none
-//	T#ID       I#NAME#WRITE       answer                                        always
-//	T#ID       J#SEQ              entry of the journal                          there is none of a higher epoch e
-//	T#ID       O#EPOCH            outcome                                       always
-//	T#ID       Q#EPOCH#NAME       question                                      always
-//	T#ID       X#WRITE#PART#NUMBER  piece of a part of more than 350 KB         always
-//	U#CALL     U                  record of the rounds of a call                there is none of this or a later round, or this was given back
+//	p        s                       item                                      put if there is
+//	T#ID     B#WRITE#SEQ             entry of the journal with which it began
+//	T#ID     C#WRITE                 call
+//	T#ID     H                       head                                      none
+//	T#ID     I#NAME#WRITE            answer
+//	T#ID     J#SEQ                   entry of the journal                      none of a higher epoch e
+//	T#ID     O#EPOCH                 outcome
+//	T#ID     Q#EPOCH#NAME            question
+//	T#ID     X#WRITE#PART#NUMBER     piece of a part of more than 350 KB
+//	U#CALL   U                       record of the rounds of a call            none, an earlier round, or this one given back
 //
 // SEQ and EPOCH have ten digits. WRITE names one Create or Commit at random. What it puts of
 // calls, answers and first entries counts only once the head names WRITE, in c, w and b: two

@@ -37,7 +37,6 @@ type field struct {
 // word of DynamoDB.
 var fields = []field{
 	textField("tl", func(h *task.Head) *string { return &h.Tool }),
-	textField("rt", func(h *task.Head) *string { return &h.Route }),
 	textField("tp", func(h *task.Head) *string { return &h.Traceparent }),
 	numberField("fm", func(h *task.Head) *uint16 { return &h.Format }),
 	numberField("rv", func(h *task.Head) *uint32 { return &h.Revision }),

@@ -23,7 +23,7 @@ const testID = "019bf2f4-7c1e-8a3b-9d7e-0123456789ab"
 func fullHead() task.Head {
 	at := time.Date(2026, 7, 28, 12, 0, 0, 123_000_000, time.UTC)
 	h := task.Head{
-		ID: testID, Tool: "provision", Route: "https://sqs.eu-central-1.amazonaws.com/123456789012/slow",
+		ID: testID, Tool: "provision",
 		Traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", Format: 1, Revision: 4, Version: 7,
 		Status: task.InputRequired, Phase: task.Asking, Created: at, Updated: at.Add(2 * time.Second), Expires: at.Add(24 * time.Hour),
 		Poll: 1500 * time.Millisecond, Message: "waits for é", Epoch: 3, Claims: 5, Worker: "0123456789abcdef01234567", LeaseUntil: at.Add(time.Minute),
@@ -191,7 +191,7 @@ func TestNoReservedWord(t *testing.T) {
 func TestHeadBudget(t *testing.T) {
 	fresh := func() task.Head {
 		h := fullHead()
-		h.Route, h.Message, h.Worker, h.LeaseUntil, h.Asked, h.Outcome = "", "", "", time.Time{}, nil, nil
+		h.Message, h.Worker, h.LeaseUntil, h.Asked, h.Outcome = "", "", time.Time{}, nil, nil
 		h.Epoch, h.Claims, h.Interrupted, h.Sends, h.Journal = 0, 0, 0, 0, 0
 		return h
 	}

@@ -29,7 +29,8 @@ const (
 	piecePrefix    = "X#"
 )
 
-// after is the first sort key that begins with no prefix that ends in #.
+// after is behind every sort key that begins with prefix, which ends in #, and before any
+// that is behind these.
 func after(prefix string) string { return prefix[:len(prefix)-1] + "$" }
 
 func headKey(id string) item { return key(taskPrefix+id, headSort) }

@@ -45,7 +45,7 @@ func CheckWrite(h Head, parts []Part) error {
 		return fmt.Errorf("task: Head.ID: %w", err)
 	}
 	for _, field := range []struct{ name, value string }{
-		{"Tool", h.Tool}, {"Route", h.Route}, {"Traceparent", h.Traceparent}, {"Status", string(h.Status)},
+		{"Tool", h.Tool}, {"Traceparent", h.Traceparent}, {"Status", string(h.Status)},
 		{"Message", h.Message}, {"Worker", h.Worker},
 	} {
 		if !utf8.ValidString(field.value) {

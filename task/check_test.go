@@ -57,7 +57,6 @@ func TestCheckWrite(t *testing.T) {
 		{name: "an answer", part: task.Part{Kind: task.PartAnswer, Name: long}},
 		{name: "an outcome", part: task.Part{Kind: task.PartOutcome, Epoch: 1 << 31, Data: []byte{0xff}}},
 		{name: "tool", edit: func(h *task.Head) { h.Tool = bad }, want: "Head.Tool is not UTF-8"},
-		{name: "route", edit: func(h *task.Head) { h.Route = bad }, want: "Head.Route is not UTF-8"},
 		{name: "traceparent", edit: func(h *task.Head) { h.Traceparent = bad }, want: "Head.Traceparent is not UTF-8"},
 		{name: "status", edit: func(h *task.Head) { h.Status = bad }, want: "Head.Status is not UTF-8"},
 		{name: "message", edit: func(h *task.Head) { h.Message = bad }, want: "Head.Message is not UTF-8"},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -17,13 +18,16 @@ import (
 // claim is not to be used after that.
 type Run func(ctx context.Context, c *Claim) Result
 
-// Result is how a run ended: exactly one of its fields is set.
+// Result is how a run ended: exactly one of Outcome, Park and Release is set.
 type Result struct {
 	Outcome *Outcome // the task has ended
 	Park    *Park    // it waits
 	// Release gives the task up as interrupted: this worker cannot bring it further. It counts
 	// like the worker's death, and the reason is for the log.
 	Release string
+	// Last is how the task ends if it is given up for what this run was, which is a Release or a
+	// Park without progress; nil leaves that to whoever claims it next.
+	Last *Outcome
 }
 
 // Park is what a task waits for: answers, a time, or only another worker.
@@ -42,13 +46,19 @@ type Question struct {
 }
 
 // Claim is a task in the hands of a worker. Its methods are safe for concurrent use. They
-// fail with ErrLost once the task is somebody else's, or with ErrCancelled once its client has
-// cancelled it: the run's ctx has ended then too, with that cause.
+// fail with ErrLost once the task is somebody else's: the run's ctx has ended then too, with that
+// cause. When its client cancels the task the ctx ends with ErrCancelled, and the claim stays, so
+// that the run can clean up.
 type Claim struct {
-	e     *Engine
-	id    string
-	end   context.CancelCauseFunc
-	began uint32 // length of the journal when it was claimed
+	e      *Engine
+	id     string
+	held   context.Context
+	end    context.CancelCauseFunc // of held, and so of the run's ctx
+	cancel context.CancelCauseFunc // of the run's ctx
+	began  uint32                  // length of the journal when it was claimed
+	late   bool                    // it was cancelled before it was claimed
+
+	cancelled atomic.Pointer[time.Time] // when the task was; nil: it is not
 
 	mu      sync.Mutex
 	head    Head
@@ -71,9 +81,22 @@ func (c *Claim) Head() Head {
 	return c.head
 }
 
-// Cleaning reports whether the task is cancelled already, and this is its one last run to
-// clean up: steps run and are recorded, the outcome is dropped.
-func (c *Claim) Cleaning() bool { return c.Head().Status == Cancelled }
+// Cleaning reports whether the task is cancelled, and what is left of this run is for cleaning
+// up: steps run and are recorded, the outcome is dropped.
+func (c *Claim) Cleaning() bool { return c.cancelled.Load() != nil }
+
+// Cancelled is when the client cancelled the task; zero if it has not. It does not wait for a
+// write that is under way.
+func (c *Claim) Cancelled() time.Time {
+	if at := c.cancelled.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// Held ends when the claim is lost or the worker stops. Unlike the run's ctx it goes on when the
+// client cancels the task.
+func (c *Claim) Held() context.Context { return c.held }
 
 // Call is what the task was created with.
 func (c *Claim) Call(ctx context.Context) ([]byte, error) {
@@ -153,8 +176,7 @@ func (c *Claim) Record(ctx context.Context, entry []byte) error {
 	return err
 }
 
-// Say has the client see message with the next write of the head, at the next heartbeat at
-// the latest.
+// Say has the client see message with the next write of the head, which comes within Limits.Look.
 func (c *Claim) Say(message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,6 +192,13 @@ func cutMessage(message string) string {
 		cut--
 	}
 	return message[:cut] + "…"
+}
+
+// unsaid reports whether the client has not seen what was said last.
+func (c *Claim) unsaid() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.message != "" && c.message != c.head.Message && c.head.Status == Working
 }
 
 // mine reports whether now is a head that this claim holds.
@@ -203,7 +232,7 @@ func (c *Claim) swap(ctx context.Context, change func(h *Head) []Part, applied f
 		}
 		found := conflict.Now
 		if applied(&found) {
-			c.head = found
+			c.see(found)
 			if c.mine(&found) {
 				c.took(found, sent)
 			}
@@ -212,8 +241,17 @@ func (c *Claim) swap(ctx context.Context, change func(h *Head) []Part, applied f
 		if err := c.judge(&found); err != nil {
 			return c.lose(err)
 		}
-		c.head = found
+		c.see(found)
 	}
+}
+
+// see notes what another has written, which may be that the client has cancelled the task.
+func (c *Claim) see(found Head) {
+	if found.Status == Cancelled && c.head.Status != Cancelled {
+		c.cancelled.Store(&found.Updated) // before anybody can ask why the ctx has ended
+		c.cancel(ErrCancelled)
+	}
+	c.head = found
 }
 
 // renew extends the lease of a head that stays claimed.
@@ -222,7 +260,7 @@ func (c *Claim) renew(next *Head, now time.Time) {
 		return
 	}
 	next.LeaseUntil = now.Add(c.e.limits.Lease)
-	next.Wake = c.e.wakeOfRunning(next)
+	c.e.postpone(next, now)
 	if c.message != next.Message && c.message != "" && next.Status == Working {
 		next.Message = c.message
 		touch(next, now)
@@ -243,12 +281,12 @@ func (c *Claim) took(h Head, sent time.Time) {
 // judge reports why a head is not this claim's any more, or nil.
 func (c *Claim) judge(found *Head) error {
 	switch {
+	case c.mine(found) && found.Phase == Running:
+		return nil
 	case found.Status == Cancelled && c.head.Status != Cancelled:
 		return ErrCancelled
-	case !c.mine(found) || found.Phase != Running:
-		return ErrLost
 	}
-	return nil
+	return ErrLost
 }
 
 // lose ends the run; the first reason stays.
@@ -267,20 +305,27 @@ func (c *Claim) keepAlive(ctx context.Context) {
 	defer look.Stop()
 	beat := time.NewTicker(c.e.limits.Heartbeat)
 	defer beat.Stop()
+	write := func() {
+		c.mu.Lock()
+		// After a conflict it is written anew: what won may be somebody's message, which renews nothing.
+		err := c.swap(ctx, func(*Head) []Part { return nil }, func(*Head) bool { return false })
+		c.mu.Unlock()
+		if err != nil && ctx.Err() == nil {
+			c.e.logger.LogAttrs(ctx, slog.LevelWarn, "a task's lease was not renewed", slog.String("task", c.id), slog.String("error", err.Error()))
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-beat.C:
-			c.mu.Lock()
-			// After a conflict it is written anew: what won may be somebody's message, which renews nothing.
-			err := c.swap(ctx, func(*Head) []Part { return nil }, func(*Head) bool { return false })
-			c.mu.Unlock()
-			if err != nil && ctx.Err() == nil {
-				c.e.logger.LogAttrs(ctx, slog.LevelWarn, "a task's lease was not renewed", slog.String("task", c.id), slog.String("error", err.Error()))
-			}
+			write()
 		case <-look.C:
-			c.look(ctx)
+			if c.unsaid() {
+				write()
+			} else {
+				c.look(ctx)
+			}
 		}
 		if c.Begin() != nil {
 			return
@@ -298,6 +343,8 @@ func (c *Claim) look(ctx context.Context) {
 	case err == nil && found.Version > c.head.Version:
 		if why := c.judge(&found); why != nil {
 			_ = c.lose(why)
+		} else {
+			c.see(found)
 		}
 	}
 }

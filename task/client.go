@@ -161,7 +161,7 @@ func (e *Engine) answered(ctx context.Context, h Head, answers map[string][]byte
 }
 
 // Cancel cancels a task, unless it has ended. One that has begun and is in nobody's hands
-// gets a last run to clean up; one that runs learns of it by itself.
+// gets a last run to clean up; one that runs learns of it by itself and cleans up where it is.
 func (e *Engine) Cancel(ctx context.Context, id string, owner [32]byte) error {
 	for {
 		h, err := e.owned(ctx, id, owner)
@@ -193,16 +193,18 @@ func (e *Engine) cancelled(h Head) Head {
 	next := h
 	next.Version++
 	next.Status = Cancelled
-	next.Worker, next.LeaseUntil, next.Asked, next.Sends = "", time.Time{}, nil, 0
+	next.Asked, next.Sends = nil, 0
 	touch(&next, now)
 	if !next.Expires.IsZero() && next.Expires.Before(now.Add(e.limits.Retention)) {
 		next.Expires = now.Add(e.limits.Retention)
 	}
-	switch began := h.Claims > 0; {
-	case began && (h.Phase != Running || e.claimable(&h, now)):
-		next.Phase = Ready
+	switch {
+	case h.Phase == Running && !e.claimable(&h, now):
+		// Its worker keeps it, and if that is dead somebody takes over from it, as from any other.
+	case h.Claims > 0:
+		next.Phase, next.Worker, next.LeaseUntil = Ready, "", time.Time{}
 		e.tell(&next, now)
-	default: // a task that has not begun has nothing to clean up, one that runs stops by itself
+	default: // a task that has not begun has nothing to clean up
 		next.Phase, next.Wake = Done, time.Time{}
 	}
 	return next

@@ -17,10 +17,10 @@ type DispatchScheme struct {
 	Open func(ctx context.Context, rest string) (Dispatcher, error)
 }
 
-// Message is what a Dispatcher sends when it leaves the process, and what a host reads.
+// Message is what a Dispatcher sends when it leaves the process, and what a host reads: the
+// task that it names, and nothing else.
 type Message struct {
-	ID    string // of the task
-	Route string // that it is for
+	ID string // of the task
 }
 
 // messageType marks a message, so that nothing else a worker is sent is taken for one.
@@ -30,14 +30,13 @@ const messageType = "thaw.task"
 const maxMessageID = 256
 
 type messageJSON struct {
-	Type  string `json:"type"`
-	ID    string `json:"id"`
-	Route string `json:"route,omitempty"`
+	Type string `json:"type"`
+	ID   string `json:"id"`
 }
 
-// Text is the message as it is sent: {"type":"thaw.task","id":"…","route":"…"}.
+// Text is the message as it is sent: {"type":"thaw.task","id":"…"}.
 func (m Message) Text() string {
-	b, _ := json.Marshal(messageJSON{messageType, m.ID, m.Route}) // strings always marshal
+	b, _ := json.Marshal(messageJSON{messageType, m.ID}) // strings always marshal
 	return string(b)
 }
 
@@ -51,5 +50,5 @@ func ParseMessage(text string) (Message, error) {
 	if err := json.Unmarshal([]byte(text), &m); err != nil || m.Type != messageType || m.ID == "" || len(m.ID) > maxMessageID {
 		return Message{}, ErrNoMessage
 	}
-	return Message{m.ID, m.Route}, nil
+	return Message{m.ID}, nil
 }

@@ -75,9 +75,9 @@ func (l Limits) withDefaults() Limits {
 // Dispatcher sends messages to workers. A message is a hint: it names a task and says
 // nothing, and may be lost, late, doubled or out of order.
 type Dispatcher interface {
-	// Dispatch has a worker of route look at the task after a delay of at most MaxDelay. An
+	// Dispatch has a worker look at the task after a delay of at most MaxDelay. An
 	// error that will be the same whenever it is tried again matches ErrUndeliverable.
-	Dispatch(ctx context.Context, id, route string, after time.Duration) error
+	Dispatch(ctx context.Context, id string, after time.Duration) error
 }
 
 // MaxDelay is the longest that a message may be delayed; what has to wait longer is found by
@@ -114,19 +114,25 @@ func (e *Engine) claimable(h *Head, now time.Time) bool {
 	switch h.Phase {
 	case Ready:
 		return true
-	case Running:
-		return !e.wakeOfRunning(h).After(now)
-	case Sleeping:
-		return !h.Wake.After(now)
+	case Running, Sleeping:
+		return !e.due(h).After(now)
 	}
 	return false
 }
 
+// due is when a running or sleeping task may be claimed.
+func (e *Engine) due(h *Head) time.Time {
+	if h.Phase == Running {
+		return e.overdue(h)
+	}
+	return h.Wake
+}
+
 func expired(h *Head, now time.Time) bool { return !h.Expires.IsZero() && !h.Expires.After(now) }
 
-// wakeOfRunning is when others may take a task from the worker that holds it now. After
-// deaths they wait longer, so that an outage does not use up the tries.
-func (e *Engine) wakeOfRunning(h *Head) time.Time {
+// overdue is when others may take a task from the worker that holds it now. After deaths they
+// wait longer, so that an outage does not use up the tries.
+func (e *Engine) overdue(h *Head) time.Time {
 	wake := h.LeaseUntil.Add(e.limits.Guard)
 	if h.Interrupted > 0 {
 		backoff := e.limits.Backoff
@@ -136,6 +142,16 @@ func (e *Engine) wakeOfRunning(h *Head) time.Time {
 		wake = wake.Add(backoff)
 	}
 	return wake
+}
+
+// postpone moves the wake of a running task to when it is overdue, but only where the old one would
+// come before the next heartbeat, or too late: in an index each move costs as much as the write
+// itself, twice. A wake that comes early costs a look.
+func (e *Engine) postpone(h *Head, now time.Time) {
+	overdue := e.overdue(h)
+	if h.Wake.After(overdue) || h.Wake.Before(now.Add(e.limits.Heartbeat+e.limits.Guard)) {
+		h.Wake = overdue
+	}
 }
 
 // resendAfter is how long a message is given to have an effect.
@@ -176,7 +192,7 @@ func (e *Engine) dispatch(ctx context.Context, h *Head, after time.Duration) err
 	if e.dispatcher == nil {
 		return nil
 	}
-	err := e.dispatcher.Dispatch(ctx, h.ID, h.Route, min(after, MaxDelay))
+	err := e.dispatcher.Dispatch(ctx, h.ID, min(after, MaxDelay))
 	if err != nil {
 		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task's message was not sent", slog.String("task", h.ID), slog.String("error", err.Error()))
 	}
@@ -192,14 +208,14 @@ func freshName() string {
 
 // Creation is a task to be.
 type Creation struct {
-	ID, Tool, Route, Traceparent string
-	Revision                     uint32
-	Owner                        [32]byte
-	TTL                          time.Duration // 0: for ever
-	Poll                         time.Duration
-	Format                       uint16
-	Call                         []byte   // of PartCall
-	Journal                      [][]byte // entries that the call has recorded before it became a task
+	ID, Tool, Traceparent string
+	Revision              uint32
+	Owner                 [32]byte
+	TTL                   time.Duration // 0: for ever
+	Poll                  time.Duration
+	Format                uint16
+	Call                  []byte   // of PartCall
+	Journal               [][]byte // entries that the call has recorded before it became a task
 }
 
 // Create stores a task durably and has it dispatched. Only a create that failed is an
@@ -209,7 +225,7 @@ type Creation struct {
 func (e *Engine) Create(ctx context.Context, c Creation, unreachable Outcome) (Head, error) {
 	now := e.clock()
 	h := Head{
-		ID: c.ID, Tool: c.Tool, Route: c.Route, Traceparent: c.Traceparent, Format: c.Format, Revision: c.Revision,
+		ID: c.ID, Tool: c.Tool, Traceparent: c.Traceparent, Format: c.Format, Revision: c.Revision,
 		Version: 1, Status: Working, Phase: Ready, Owner: c.Owner, Created: now, Updated: now, Poll: c.Poll,
 		Journal: uint32(len(c.Journal)),
 	}

@@ -36,10 +36,8 @@ const (
 // Head is the mutable part of a record; a store writes it as a whole. Strings are UTF-8.
 type Head struct {
 	// ID is 1 to 128 characters of A-Z a-z 0-9 - and _.
-	ID   string
-	Tool string
-	// Route is where messages about the task go; "" is the engine's own.
-	Route       string
+	ID          string
+	Tool        string
 	Traceparent string
 	// Format is that of the parts' data.
 	Format   uint16

@@ -13,7 +13,7 @@ func fullHead() task.Head {
 	zone := time.FixedZone("elsewhere", 2*3600)
 	at := func(minute int) time.Time { return time.Date(2026, 7, 28, 12, minute, 0, 123_999_999, zone) }
 	return task.Head{
-		ID: "t-1", Tool: "tool", Route: "route", Traceparent: "00-trace", Format: 1, Revision: 2, Version: 3,
+		ID: "t-1", Tool: "tool", Traceparent: "00-trace", Format: 1, Revision: 2, Version: 3,
 		Status: task.Working, Phase: task.Running, Owner: [32]byte{1}, Created: at(1), Updated: at(2), Expires: at(3),
 		Poll: time.Second + time.Millisecond - 1, Message: "message", Epoch: 4, Claims: 5, Worker: "worker", LeaseUntil: at(4),
 		Interrupted: 6, Sends: 7, Sent: at(5), Wake: at(6), Journal: 8,

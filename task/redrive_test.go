@@ -78,4 +78,4 @@ func TestRedrive(t *testing.T) {
 // deaf takes messages and tells nobody.
 type deaf struct{}
 
-func (deaf) Dispatch(context.Context, string, string, time.Duration) error { return nil }
+func (deaf) Dispatch(context.Context, string, time.Duration) error { return nil }

@@ -316,6 +316,31 @@ func TestRule9ASuspendedMachineBeginsNothing(t *testing.T) {
 	})
 }
 
+// What a run says its client sees within Look, and a run that says nothing new writes nothing.
+func TestRule9WhatIsSaidIsSeenSoon(t *testing.T) {
+	everywhere(t, func(w *world) {
+		w.create()
+		p := w.worker()
+		p.wantWork(func(ctx context.Context, c *task.Claim) task.Result {
+			began := w.head()
+			c.Say("half")
+			c.Say("more than half")
+			time.Sleep(5*time.Second + time.Millisecond)
+			said := w.head()
+			if said.Message != "more than half" || !said.Updated.After(began.Updated) || said.Version != began.Version+1 {
+				w.Errorf("%+v", said)
+			}
+			c.Say("more than half")
+			time.Sleep(10 * time.Second)
+			if h := w.head(); h.Version != said.Version {
+				w.Errorf("written %d times more", h.Version-said.Version)
+			}
+			return p.program("")(ctx, c)
+		}, true)
+		w.want(task.Completed, task.Done)
+	})
+}
+
 func TestRule9HeartbeatsKeepAClaim(t *testing.T) {
 	everywhere(t, func(w *world) {
 		w.create()
@@ -338,6 +363,36 @@ func TestRule9HeartbeatsKeepAClaim(t *testing.T) {
 	})
 }
 
+// A move of the wake costs twice what the write costs in an index, so a running task moves it about
+// once a lease; and it is never due while its worker lives.
+func TestRule5ARunningTaskSeldomMovesItsWake(t *testing.T) {
+	everywhere(t, func(w *world) {
+		w.create()
+		p := w.worker()
+		p.wantWork(func(ctx context.Context, c *task.Claim) task.Result {
+			const steps = 300 // one each two seconds
+			moves, wake := 0, w.head().Wake
+			for range steps {
+				if err := c.Record(ctx, []byte("S")); err != nil {
+					w.Fatal(err)
+				}
+				time.Sleep(2 * time.Second)
+				h := w.head()
+				if !h.Wake.Equal(wake) {
+					moves, wake = moves+1, h.Wake
+				}
+				if !h.Wake.After(time.Now()) || h.Wake.After(h.LeaseUntil.Add(6*time.Second)) {
+					w.Fatalf("at %v: %+v", time.Now(), h)
+				}
+			}
+			if moves > 20 {
+				w.Errorf("the wake moved %d times in ten minutes", moves)
+			}
+			return p.program("")(ctx, c)
+		}, true)
+	})
+}
+
 func TestRule9ACancellationIsNoticed(t *testing.T) {
 	everywhere(t, func(w *world) {
 		w.create()
@@ -351,13 +406,10 @@ func TestRule9ACancellationIsNoticed(t *testing.T) {
 			case <-time.After(5*time.Second + time.Millisecond):
 				w.Error("the run goes on")
 			}
-			if !errors.Is(context.Cause(ctx), task.ErrCancelled) || !errors.Is(c.Begin(), task.ErrCancelled) {
-				w.Errorf("%v, %v", context.Cause(ctx), c.Begin())
+			if !errors.Is(context.Cause(ctx), task.ErrCancelled) || c.Held().Err() != nil || !c.Cleaning() {
+				w.Errorf("%v, %v, cleaning %t", context.Cause(ctx), c.Held().Err(), c.Cleaning())
 			}
-			if err := c.Record(w.Context(), []byte("S")); !errors.Is(err, task.ErrCancelled) {
-				w.Errorf("record: %v", err)
-			}
-			return p.program("")(ctx, c) // dropped
+			return p.program("")(w.Context(), c) // dropped
 		}, true)
 		w.want(task.Cancelled, task.Done)
 	})
@@ -395,6 +447,31 @@ func TestRule10AContinuationThatBringsNothingCounts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that stops may be the one that its own message would reach: what it leaves is due at
+// once to whoever looks.
+func TestRule10AWorkerThatStopsLeavesItsTaskToOthers(t *testing.T) {
+	everywhere(t, func(w *world) {
+		w.create()
+		w.queue.take()
+		p := w.worker()
+		p.wantWork(func(context.Context, *task.Claim) task.Result {
+			return task.Result{Park: &task.Park{Stopping: true}}
+		}, true)
+		if n := w.queue.take(); n != 1 {
+			w.Errorf("%d messages", n)
+		}
+		for range 2 {
+			w.sweep()
+		}
+		if n := w.queue.take(); n != 1 {
+			w.Errorf("%d messages from two sweeps", n)
+		}
+		next := w.worker()
+		next.wantWork(next.program("S"), true)
+		w.want(task.Completed, task.Done)
+	})
 }
 
 func TestRule10ATaskIsClaimedSoManyTimesAtMost(t *testing.T) {

@@ -37,7 +37,7 @@ func (e *Engine) Work(ctx context.Context, id string, run Run) Verdict {
 	case expired(&h, now), h.Phase == Done, h.Phase == Asking:
 		return acknowledged
 	case !e.claimable(&h, now):
-		return Verdict{After: max(h.Wake.Sub(now), time.Second)}
+		return Verdict{After: max(e.due(&h).Sub(now), time.Second)}
 	}
 	c, verdict := e.claim(ctx, h)
 	if c == nil {
@@ -64,10 +64,13 @@ func (e *Engine) claim(ctx context.Context, h Head) (*Claim, Verdict) {
 	now := e.clock()
 	next.Phase, next.Worker = Running, freshName()
 	next.LeaseUntil = now.Add(e.limits.Lease)
-	next.Wake = e.wakeOfRunning(&next)
+	e.postpone(&next, now)
 	next.Sends = 0
 	sent := e.now()
-	c := &Claim{e: e, id: h.ID, began: h.Journal}
+	c := &Claim{e: e, id: h.ID, began: h.Journal, late: h.Status == Cancelled}
+	if c.late {
+		c.cancelled.Store(&h.Updated)
+	}
 	err := e.commit(ctx, next)
 	var conflict *Conflict
 	if errors.As(err, &conflict) && conflict.Now.Epoch == next.Epoch && conflict.Now.Worker == next.Worker {
@@ -112,8 +115,9 @@ func (e *Engine) cleaned(h Head) Head {
 // hold runs a claimed task and commits what became of it. It returns after the renewals of
 // the lease have ended, so that none of them outlives the run.
 func (e *Engine) hold(ctx context.Context, c *Claim, run Run) Verdict {
-	ctx, end := context.WithCancelCause(ctx)
-	c.end = end
+	held, end := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(held)
+	c.held, c.end, c.cancel = held, end, cancel
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var renewals sync.WaitGroup
 	renewals.Go(func() { c.keepAlive(alive) })
@@ -123,10 +127,14 @@ func (e *Engine) hold(ctx context.Context, c *Claim, run Run) Verdict {
 	end(nil)
 	// What the run ended in is written although the worker's own time may be over.
 	ctx = context.WithoutCancel(ctx)
+	if result.Last != nil && c.givesUp(result) {
+		e.logger.LogAttrs(ctx, slog.LevelError, "a task is given up", slog.String("task", c.id), slog.String("why", result.Last.Message))
+		result = Result{Outcome: result.Last}
+	}
 	if result.Release != "" {
 		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task is released", slog.String("task", c.id), slog.String("why", result.Release))
 		last, lost := c.over()
-		return Verdict{Ack: errors.Is(lost, ErrCancelled), After: max(last.Wake.Sub(e.clock()), time.Second)}
+		return Verdict{Ack: errors.Is(lost, ErrCancelled), After: max(e.due(&last).Sub(e.clock()), time.Second)}
 	}
 	next, err := c.conclude(ctx, result)
 	switch {
@@ -152,6 +160,19 @@ func (e *Engine) hold(ctx context.Context, c *Claim, run Run) Verdict {
 	return acknowledged
 }
 
+// givesUp reports whether r is one interruption too many.
+func (c *Claim) givesUp(r Result) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost == nil && c.head.Interrupted+1 >= c.e.limits.MaxInterrupted && (r.Release != "" || r.Park != nil && c.fruitless(&c.head, r.Park))
+}
+
+// fruitless reports whether a run that ends in p has brought nothing. It counts like a death: the
+// brake on a task that is continued for ever.
+func (c *Claim) fruitless(h *Head, p *Park) bool {
+	return len(p.Questions) == 0 && p.Until.IsZero() && len(p.Entries) == 0 && h.Journal == c.began && !p.Stopping
+}
+
 // over ends the use of a claim, whoever still has it: last is its last head, and lost why it
 // was over.
 func (c *Claim) over() (last Head, lost error) {
@@ -172,8 +193,10 @@ func (c *Claim) conclude(ctx context.Context, r Result) (Head, error) {
 	var phase Phase
 	err := c.swap(ctx, func(h *Head) (parts []Part) {
 		switch {
-		case h.Status == Cancelled:
+		case h.Status == Cancelled && (r.Park == nil || c.late && len(r.Park.Questions) > 0):
 			*h = c.e.cleaned(c.head)
+		case h.Status == Cancelled:
+			parts = c.park(h, c.cleanUp(r.Park))
 		case r.Outcome != nil:
 			*h, parts = c.e.ended(c.head, *r.Outcome)
 		default:
@@ -190,12 +213,23 @@ func (c *Claim) conclude(ctx context.Context, r Result) (Head, error) {
 	return c.head, err
 }
 
+// cleanUp is what becomes of a wait that was cancelled. One that was begun before gets a run to
+// clean up now; one that only needs another worker gets that.
+func (c *Claim) cleanUp(p *Park) *Park {
+	next := *p
+	if next.Questions = nil; !p.Stopping {
+		next.Until, next.Stopping = time.Time{}, !c.late && (len(p.Questions) > 0 || !p.Until.IsZero())
+	}
+	return &next
+}
+
 // park changes a claimed head into one that waits.
 func (c *Claim) park(h *Head, p *Park) (parts []Part) {
 	now := c.e.clock()
+	fruitless := c.fruitless(h, p)
 	h.Worker, h.LeaseUntil = "", time.Time{}
 	h.Sends = 0
-	if c.message != "" && c.message != h.Message {
+	if c.message != "" && c.message != h.Message && h.Status == Working {
 		h.Message = c.message
 		touch(h, now)
 	}
@@ -227,13 +261,13 @@ func (c *Claim) park(h *Head, p *Park) (parts []Part) {
 			h.Sent = h.Wake // a message comes then; else the sweep does
 		}
 	default:
-		// A claim that has brought nothing counts like a death: the brake on a task that is
-		// continued for ever.
-		if h.Journal == c.began && !p.Stopping {
+		if fruitless {
 			h.Interrupted++
 		}
 		h.Phase = Ready
-		c.e.tell(h, now)
+		if c.e.tell(h, now); p.Stopping {
+			h.Sent, h.Wake = time.Time{}, now // this process may be the one that would get the message
+		}
 	}
 	return parts
 }

@@ -143,7 +143,7 @@ type message struct {
 	shows time.Time
 }
 
-func (q *queue) Dispatch(_ context.Context, id, _ string, after time.Duration) error {
+func (q *queue) Dispatch(_ context.Context, id string, after time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.err != nil {

@@ -101,7 +101,6 @@ func (directKeeper) Start(context.Context, bool) (bool, error)  { return true, n
 func (directKeeper) Now() time.Time                             { return time.Now() }
 func (directKeeper) Durable() bool                              { return false }
 func (directKeeper) Ends() time.Time                            { return time.Time{} }
-func (directKeeper) Cleaning() bool                             { return false }
 func (directKeeper) Promote() bool                              { return false }
 func (directKeeper) Keep(context.Context, *journal.Entry) error { return nil }
 func (directKeeper) Wait(context.Context, time.Duration) error  { return nil }

@@ -86,12 +86,18 @@ func (c *Call) Crash() *Call {
 // whether anything did.
 func (c *Call) skip() bool {
 	c.tb.Helper()
-	next := c.world.next(c.tb, c.taskID)
-	if !next.IsZero() {
+	for before := c.world.version(c.tb, c.taskID); ; {
+		next := c.world.next(c.tb, c.taskID)
+		if next.IsZero() {
+			c.get()
+			return false
+		}
 		c.world.forward(next)
+		c.work()
+		if c.world.version(c.tb, c.taskID) != before {
+			return true
+		}
 	}
-	c.work()
-	return !next.IsZero()
 }
 
 // work has workers run the task as long as there is something to do now, and looks what became
@@ -111,17 +117,16 @@ func (c *Call) work() {
 // was killed.
 func (c *Call) runTask() (killed bool) {
 	c.tb.Helper()
-	c.world.told()
+	c.world.tell(time.Time{})
 	p := c.worker()
-	c.instance(p).RunTask(journal.WithProbe(c.tb.Context(), p), c.taskID)
-	return p.dead.Load()
-}
-
-// told takes the message out of the queue.
-func (w *world) told() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.message = time.Time{}
+	ack, after := c.instance(p).RunTask(journal.WithProbe(c.tb.Context(), p), c.taskID)
+	if killed = p.dead.Load(); killed {
+		after = 0 // and nobody has said anything
+	}
+	if killed || !ack {
+		c.world.tell(c.world.now().Add(after))
+	}
+	return killed
 }
 
 // about is the parameters of a request about the task.

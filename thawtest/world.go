@@ -81,13 +81,30 @@ func (w *world) next(tb testing.TB, id string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next := w.message
-	if !h.Wake.IsZero() && (next.IsZero() || h.Wake.Before(next)) {
+	if next.IsZero() {
 		next = h.Wake
 	}
 	if !h.Expires.IsZero() && !h.Expires.After(w.nowLocked()) {
 		return time.Time{}
 	}
 	return next
+}
+
+// tell has a worker be told of the task at a time; zero: never.
+func (w *world) tell(at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.message = at
+}
+
+// version counts the writes of the task; 0 if there is none.
+func (w *world) version(tb testing.TB, id string) uint64 {
+	tb.Helper()
+	h, err := w.store.Head(tb.Context(), id)
+	if err != nil && !errors.Is(err, task.ErrNotFound) {
+		tb.Fatalf("thawtest: %v", err)
+	}
+	return h.Version
 }
 
 // undo takes back what the last run of a worker ended in: the worker died before it wrote it
@@ -100,7 +117,7 @@ func (w *world) undo(tb testing.TB, id string) {
 	}
 	w.mu.Lock()
 	held := w.held
-	w.message = time.Time{}
+	w.message = w.nowLocked() // the dead worker's shows again
 	w.mu.Unlock()
 	if h.Status == task.Cancelled && held.Status != task.Cancelled {
 		return // the worker's end was not the last word
@@ -207,7 +224,7 @@ func (p *process) note(parts []task.Part) (steps []string) {
 }
 
 // Dispatch implements task.Dispatcher.
-func (p *process) Dispatch(_ context.Context, _, _ string, after time.Duration) error {
+func (p *process) Dispatch(_ context.Context, _ string, after time.Duration) error {
 	if p.dead.Load() {
 		return errKilled
 	}

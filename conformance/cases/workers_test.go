@@ -46,7 +46,7 @@ func (w *workers) die() {
 }
 
 // Dispatch implements task.Dispatcher.
-func (w *workers) Dispatch(_ context.Context, id, _ string, after time.Duration) error {
+func (w *workers) Dispatch(_ context.Context, id string, after time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dead || w.ctx.Err() != nil {

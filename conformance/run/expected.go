@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// expected are the checks that may fail, each with the reason.
+// expected are checks that are not held to pass, each with the reason.
 type expected map[string]string
 
 func readExpected(file string) (expected, error) {

@@ -67,6 +67,10 @@ func verify(ctx context.Context, results string, env []string, progress io.Write
 	if err != nil {
 		return nil, err
 	}
+	skips, err := readExpected(filepath.Join(folder, "skipped-by-suite.yaml"))
+	if err != nil {
+		return nil, err
+	}
 	cache, err := cacheFolder(os.Getenv)
 	if err != nil {
 		return nil, err
@@ -108,7 +112,7 @@ func verify(ctx context.Context, results string, env []string, progress io.Write
 	if err != nil {
 		return nil, err
 	}
-	return judge(checks, scenarios, listed), nil
+	return judge(checks, scenarios, listed, skips), nil
 }
 
 func moduleRoot(ctx context.Context) (string, error) {

@@ -102,10 +102,12 @@ func TestParseExpected(t *testing.T) {
 	}
 }
 
-// The list in the repository can be read, and no entry is without its reason.
-func TestExpectedFailuresFile(t *testing.T) {
-	if _, err := readExpected("../expected-failures.yaml"); err != nil {
-		t.Error(err)
+// The lists in the repository can be read, and no entry is without its reason.
+func TestListsInTheRepository(t *testing.T) {
+	for _, file := range []string{"expected-failures.yaml", "skipped-by-suite.yaml"} {
+		if _, err := readExpected("../" + file); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -129,7 +131,7 @@ func TestJudge(t *testing.T) {
 		name             string
 		checks           []check
 		scenarios        []string
-		listed           expected
+		listed, skips    expected
 		passed, expected int
 		failures         []string // a part of each
 	}{
@@ -147,13 +149,16 @@ func TestJudge(t *testing.T) {
 		{name: "listed and only information", checks: []check{with(statusInfo)}, listed: listed, failures: []string{"STALE a:y"}},
 		{name: "an id twice, listed, one fails", checks: []check{with(statusFailure), with(statusSuccess)}, listed: listed, passed: 1, expected: 1},
 		{name: "an id twice, listed, both pass", checks: []check{with(statusSuccess), with(statusSuccess)}, listed: listed, passed: 2, failures: []string{"STALE a:y"}},
+		{name: "always skipped", checks: []check{pass, with(statusSkipped)}, skips: listed, passed: 1},
+		{name: "always skipped, and now fails", checks: []check{with(statusFailure)}, skips: listed, failures: []string{"FAILURE a:y", "STALE a:y: listed as skipped"}},
+		{name: "always skipped, and now passes", checks: []check{with(statusSuccess)}, skips: listed, passed: 1, failures: []string{"STALE a:y"}},
 		{name: "missing scenario", checks: []check{pass}, scenarios: []string{"a", "b"}, passed: 1, failures: []string{"MISSING b"}},
 		{name: "no check at all", failures: []string{"no check at all"}},
 		{name: "no check at all, all listed", listed: listed, scenarios: []string{"a"}, failures: []string{"no check at all", "MISSING a", "STALE a:y"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			v := judge(tt.checks, tt.scenarios, tt.listed)
+			v := judge(tt.checks, tt.scenarios, tt.listed, tt.skips)
 			if v.passed != tt.passed || v.expected != tt.expected {
 				t.Errorf("passed %d, expected %d; want %d, %d", v.passed, v.expected, tt.passed, tt.expected)
 			}
@@ -171,8 +176,8 @@ func TestJudge(t *testing.T) {
 
 func TestPrint(t *testing.T) {
 	var b bytes.Buffer
-	(&verdict{passed: 3, expected: 2, failures: []string{"FAILURE a:y: does y\n  did z"}}).print(&b)
-	if want := "FAILURE a:y: does y\n  did z\nexpected: 2\nconformance: 3 passed, 1 failed\n"; b.String() != want {
+	(&verdict{passed: 3, expected: 2, skipped: 1, failures: []string{"FAILURE a:y: does y\n  did z"}}).print(&b)
+	if want := "FAILURE a:y: does y\n  did z\nexpected: 2\nskipped by the suite: 1\nconformance: 3 passed, 1 failed\n"; b.String() != want {
 		t.Errorf("printed\n%s, want\n%s", b.String(), want)
 	}
 }

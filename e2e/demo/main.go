@@ -1,5 +1,6 @@
 // Demo builds functions/server, starts it, and drives it with the official Go SDK's client,
-// whose user agrees to what is asked; then it runs the same binary under AWS's Lambda
+// whose user agrees to what is asked; has a task survive the death of its process; then runs the
+// same binary under AWS's Lambda
 // Runtime Interface Emulator and makes the same call as an API Gateway event. Everything is
 // on loopback and ends with the program.
 package main
@@ -55,6 +56,9 @@ func run(ctx context.Context) error {
 	}
 	if err := local(ctx, folder, binary); err != nil {
 		return fmt.Errorf("local: %w", err)
+	}
+	if err := task(ctx, folder, binary); err != nil {
+		return fmt.Errorf("task: %w", err)
 	}
 	if err := lambda(ctx, folder, binary); err != nil {
 		return fmt.Errorf("lambda: %w", err)
@@ -112,7 +116,7 @@ func local(ctx context.Context, folder, binary string) (err error) {
 		return err
 	}
 	section("start it: " + filepath.Base(binary))
-	server, err := start(ctx, folder, []string{"THAW_ADDR=localhost:0", "FILES_ROOT=" + files}, binary)
+	server, url, err := serve(ctx, folder, []string{"THAW_ADDR=localhost:0", "FILES_ROOT=" + files}, binary)
 	if err != nil {
 		return err
 	}
@@ -120,16 +124,6 @@ func local(ctx context.Context, folder, binary string) (err error) {
 		section("stop it in order (SIGTERM)")
 		err = errors.Join(err, server.stop())
 	}()
-	url := ""
-	for url == "" && server.err.Scan() {
-		fmt.Println(server.err.Text())
-		if _, after, ok := strings.Cut(server.err.Text(), "serves MCP at "); ok {
-			url, _, _ = strings.Cut(after, " ")
-		}
-	}
-	if url == "" {
-		return errors.New("the server did not start")
-	}
 
 	progress := make(chan string, 100)
 	client := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1"}, &mcp.ClientOptions{

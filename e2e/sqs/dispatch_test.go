@@ -24,16 +24,16 @@ func TestMessages(t *testing.T) {
 	s := ministack.Start(t)
 	q := newQueue(t, s.Config(), nil, 0)
 	d := dispatcher(t, s, q.url)
-	if err := d.Dispatch(t.Context(), "at-once", "blue", 0); err != nil {
+	if err := d.Dispatch(t.Context(), "at-once", 0); err != nil {
 		t.Fatal(err)
 	}
 	m, err := task.ParseMessage(*q.must(t, 1, 0)[0].Body)
-	if err != nil || m != (task.Message{ID: "at-once", Route: "blue"}) {
+	if err != nil || m != (task.Message{ID: "at-once"}) {
 		t.Errorf("%+v, %v", m, err)
 	}
 
 	sent := time.Now()
-	if err := d.Dispatch(t.Context(), "later", "", 1500*time.Millisecond); err != nil {
+	if err := d.Dispatch(t.Context(), "later", 1500*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	q.must(t, 0, 0)
@@ -48,7 +48,7 @@ func TestMessages(t *testing.T) {
 func TestNoQueue(t *testing.T) {
 	s := ministack.Start(t)
 	q := newQueue(t, s.Config(), nil, 0)
-	if err := dispatcher(t, s, q.url+"-gone").Dispatch(t.Context(), "id", "", 0); !errors.Is(err, task.ErrUndeliverable) {
+	if err := dispatcher(t, s, q.url+"-gone").Dispatch(t.Context(), "id", 0); !errors.Is(err, task.ErrUndeliverable) {
 		t.Errorf("no such queue: %v", err)
 	}
 	cfg := s.Config()
@@ -58,7 +58,7 @@ func TestNoQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Dispatch(t.Context(), "id", "", 0); err == nil || errors.Is(err, task.ErrUndeliverable) {
+	if err := d.Dispatch(t.Context(), "id", 0); err == nil || errors.Is(err, task.ErrUndeliverable) {
 		t.Errorf("nobody listens: %v", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestVisibilityAndRedrive(t *testing.T) {
 	s := ministack.Start(t)
 	dead := newQueue(t, s.Config(), nil, 0)
 	q := newQueue(t, s.Config(), dead, 3)
-	if err := dispatcher(t, s, q.url).Dispatch(t.Context(), "id", "", 0); err != nil {
+	if err := dispatcher(t, s, q.url).Dispatch(t.Context(), "id", 0); err != nil {
 		t.Fatal(err)
 	}
 	v := sqsdispatch.NewVisibility(s.Config())

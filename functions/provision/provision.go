@@ -48,8 +48,7 @@ const (
 // of them; where machines cost something there should be one, such as "env:write".
 //
 // What was made goes away again when the approval is refused, when a step fails, and when the
-// task is cancelled while it asks or waits. A task that is cancelled in the middle of a step
-// stops there, and what it has made by then stays.
+// task is cancelled.
 func New(cloud Cloud, scopes ...string) *thaw.Tool {
 	return thaw.NewTool("provision_environment",
 		"Build a test environment: a network with machines in it. The user is asked how many machines, and again before they start, so there is no need to ask before calling it.",
@@ -111,7 +110,8 @@ func build(ctx context.Context, cloud Cloud, in In) (Out, error) {
 // why for the log, what for the caller. A call that only pauses, or whose run is over, keeps
 // what it has.
 func undo(ctx context.Context, cloud Cloud, network, what string, why error) error {
-	if errors.Is(why, thaw.ErrSuspended) || errors.Is(why, thaw.ErrUnsupported) || ctx.Err() != nil {
+	cancelled := errors.Is(why, thaw.ErrCancelled) // ctx has ended, and steps run all the same
+	if errors.Is(why, thaw.ErrSuspended) || errors.Is(why, thaw.ErrUnsupported) || ctx.Err() != nil && !cancelled {
 		return why
 	}
 	err := thaw.Do(ctx, "destroy", func(ctx context.Context) error {

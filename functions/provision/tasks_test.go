@@ -236,7 +236,7 @@ func TestTask(t *testing.T) {
 			i.cancel(t, id)
 			settle(10 * time.Second) // the worker looks now and then
 			i.ends(t, id, "cancelled", "")
-		}, "create start", 1},
+		}, "create start destroy", 0},
 		{"machines that never work", func(c *cloud) { c.fail["healthy"] = errors.New("burnt") }, func(t *testing.T, i *instance, id string, _ *cloud) {
 			i.answer(t, id, "accept")
 			settle(shortly)

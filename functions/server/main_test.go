@@ -29,6 +29,10 @@ func TestCommands(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	noDatabase := filepath.Join(folder, "text")
+	if err := os.WriteFile(noDatabase, bytes.Repeat([]byte("no database\n"), 100), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	const region = "AWS_REGION=eu-central-1"
 	tests := []struct {
 		name   string
@@ -39,6 +43,10 @@ func TestCommands(t *testing.T) {
 		stderr string
 	}{
 		{name: "check", args: []string{"check"}, stdout: "ok: host local"},
+		{name: "a store that is a folder", args: []string{"check"}, env: []string{"THAW_STORE=sqlite:" + folder}, code: 2, stderr: "THAW_STORE: open "},
+		{name: "a store that is no database", args: []string{"check"}, env: []string{"THAW_STORE=sqlite:" + noDatabase}, code: 2, stderr: "THAW_STORE: open "},
+		{name: "a store that is no database, serving", env: []string{"THAW_ADDR=localhost:0", "THAW_STORE=sqlite:" + noDatabase}, code: 2, stderr: "THAW_STORE: open "},
+		{name: "an api whose tasks nobody sees", env: []string{"THAW_STORE=memory:", "THAW_ROLE=api"}, code: 2, stderr: "THAW_ROLE=api needs a THAW_STORE that other processes see"},
 		{name: "tools", args: []string{"tools"}, stdout: "text_analysis"},
 		{name: "call", args: []string{"call", "text_analysis", `{"text": "I love it"}`}, stdout: `"sentiment":"positive"`},
 		{name: "failing call", args: []string{"call", "text_analysis", `{"text": "Ich liebe es", "language": "de"}`}, code: 1, stderr: `"de" is not supported`},

@@ -79,6 +79,7 @@ type Run struct {
 	waits     []Entry   // recorded with the wait
 	promoted  bool      // the rest is to be a task
 	elsewhere bool      // the rest needs another run
+	told      bool      // the handler knows that the call is cancelled
 	ready     bool
 	ended     error // what ends the run whatever the handler returns
 	effects   int   // steps whose functions have begun
@@ -196,6 +197,9 @@ func (r *Run) AskWith(k Keeper, q call.Question, at call.Site) ([]byte, error) {
 	r.fresh = true
 	if r.ended != nil {
 		return nil, r.ended
+	}
+	if err := r.stopped(k); err != nil {
+		return nil, err
 	}
 	note := ""
 	if answer, ok := r.answers[q.Key]; ok && (r.first || r.asked[q.Key] == digest) {

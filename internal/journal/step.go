@@ -30,11 +30,14 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 			err = &suspended{key}
 		case r.ended != nil:
 			err = r.ended
-		case ctx.Err() != nil: // whoever asked was told that the time is over
-			err = context.Cause(ctx)
 		default:
 			err = r.overfull(k)
 		}
+	}
+	if err == nil {
+		var done context.CancelFunc
+		ctx, done, err = r.permit(ctx, k) // else whoever asked was told that the time is over
+		defer done()
 	}
 	if err != nil {
 		r.mu.Unlock()
@@ -95,7 +98,7 @@ func (r *Run) unrecorded(key string, at call.Site, err error) error {
 	case errors.As(err, &not):
 		return r.misuse(key, fmt.Sprintf("the step's error cannot be recorded: %v, at %v", not.Err, at))
 	}
-	return err
+	return r.note(err)
 }
 
 // landed notes that a step has ended, however it did.
@@ -149,7 +152,13 @@ func (r *Run) try(ctx context.Context, k Keeper, outer call.Call, key string, fn
 		if err == nil || !errors.As(err, &again) {
 			return out, err
 		}
-		if r.Suspended() || k.Wait(ctx, again.After) != nil {
+		if r.Suspended() {
+			return out, again.Err
+		}
+		if err := k.Wait(ctx, again.After); err != nil {
+			if errors.Is(err, call.ErrCancelled) {
+				return out, fmt.Errorf("%w: %w", err, again.Err)
+			}
 			return out, again.Err
 		}
 	}

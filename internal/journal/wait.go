@@ -18,8 +18,6 @@ type Waiter interface {
 	// Durable reports whether a wait gives the instance up, and the run goes on elsewhere when
 	// it is over. Otherwise it is waited in place, as long as there is time.
 	Durable() bool
-	// Cleaning reports whether the call is cancelled and this run only cleans up.
-	Cleaning() bool
 	// Ends is when the call is over whatever it waits for; zero: nobody knows.
 	Ends() time.Time
 	// Promote reports whether the rest of the call can become a task.
@@ -50,15 +48,16 @@ func (r *Run) SleepWith(ctx context.Context, k Waiter, key string, at call.Site,
 		over = k.Now().Add(d)
 	}
 	left := over.Sub(k.Now())
-	if known && left <= 0 {
+	cancelled := cancelledAt(k)
+	if known && left <= 0 && (cancelled.IsZero() || !over.After(cancelled) || r.unread > 0) {
 		r.mu.Unlock()
 		return nil
 	}
 	entry := Entry{Key: key, Kind: Value, Data: strconv.AppendInt(nil, over.UnixMilli(), 10)}
 	r.fresh = true
 	switch {
-	case k.Cleaning():
-		err = call.ErrCancelled
+	case !cancelled.IsZero():
+		err = r.stopped(k)
 	case r.suspendedLocked():
 		err = &suspended{key}
 	case r.ended != nil:
@@ -79,7 +78,7 @@ func (r *Run) SleepWith(ctx context.Context, k Waiter, key string, at call.Site,
 	}
 	if left > 0 {
 		if k.Wait(ctx, left) != nil {
-			return cannotWait(ctx)
+			return r.cannotWait(ctx)
 		}
 	}
 	if known {
@@ -90,11 +89,13 @@ func (r *Run) SleepWith(ctx context.Context, k Waiter, key string, at call.Site,
 
 // cannotWait is the error of a wait that there is no time for: the end of the call if that
 // is what came, else that such a wait needs a task.
-func cannotWait(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+func (r *Run) cannotWait(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return call.ErrNoTime
 	}
-	return call.ErrNoTime
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.note(context.Cause(ctx))
 }
 
 // PollWith is call.Call's Poll for a keeper: fn is asked now and then again and again until
@@ -116,10 +117,10 @@ func (r *Run) PollWith(ctx context.Context, k Waiter, outer call.Call, key strin
 			err = &suspended{key}
 		case r.ended != nil:
 			err = r.ended
-		case k.Cleaning():
-			err = call.ErrCancelled
 		default:
-			err = r.overfull(k)
+			if err = r.stopped(k); err == nil {
+				err = r.overfull(k)
+			}
 		}
 	}
 	if err != nil {
@@ -154,7 +155,7 @@ func (r *Run) PollWith(ctx context.Context, k Waiter, outer call.Call, key strin
 			return call.Outcome{}, &suspended{key}
 		}
 		if k.Wait(ctx, every) != nil {
-			return call.Outcome{}, cannotWait(ctx)
+			return call.Outcome{}, r.cannotWait(ctx)
 		}
 	}
 }

@@ -43,5 +43,7 @@
 // batchItemFailures, which the event source mapping has to have ReportBatchItemFailures for:
 // without it Lambda deletes them, and the sweep has to find their tasks. A scheduled event of
 // EventBridge, or of its Scheduler, is a sweep. An asynchronous invocation with the message of
-// a task has that task looked at once. In any other program they are unknown events.
+// a task has that task looked at once. In any other program they are unknown events. After a
+// handler that does not end (host.Leaked) the invocation fails with a [LeakError] and the process
+// ends.
 package lambdahost

@@ -23,8 +23,9 @@ const runtimeAPI = "AWS_LAMBDA_RUNTIME_API"
 // returns nil when the invocations in flight have been answered, or after 400 ms. The
 // platform sends no SIGTERM before it ends a function unless the function registers an
 // extension, which costs every cold start a round trip; nothing here lives between
-// invocations that would need the signal. If the Runtime API itself fails, the loop ends
-// the process with status 1, as the platform expects; it takes one Serve per process.
+// invocations that would need the signal. If the Runtime API itself fails, or after a
+// *LeakError, the loop ends the process with status 1, as the platform expects; it takes one
+// Serve per process.
 func Host() host.Host { return HostOf(nil) }
 
 // Options are what a Lambda host can do beyond the events that it is sent.
@@ -94,7 +95,14 @@ func (l *loopHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error
 	}
 	l.open = append(unfinished, ctx.Done())
 	l.mu.Unlock()
-	return l.invoker.Invoke(ctx, payload)
+	answer, err := l.invoker.Invoke(ctx, payload)
+	var leak *LeakError
+	if errors.As(err, &leak) {
+		// The runtime loop posts a panic as the invocation's error and ends the process before
+		// it asks for another event, which to exit from here could not promise.
+		panic(leak)
+	}
+	return answer, err
 }
 
 // wait returns when the loop has finished all invocations that it has begun, or

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -91,6 +92,12 @@ func function() int {
 		HTTP:    mux,
 		Started: func(a net.Addr) { fmt.Println("started", a) },
 		Drain:   func() { fmt.Println("drained"); close(drained) },
+		RunTask: func(ctx context.Context, id string) (ack bool, after time.Duration) {
+			fmt.Println("task", id)
+			host.Leaked(ctx)
+			return false, time.Minute
+		},
+		Sweep: func(context.Context) error { return nil },
 	})
 	if err != nil {
 		fmt.Println("failed", err)
@@ -244,6 +251,32 @@ func TestServeUntilItsContextEnds(t *testing.T) {
 		t.Errorf("answer of the invocation in flight: %+v", a)
 	}
 	p.end("started <nil>", "holding", "drained", "stopped")
+}
+
+// A handler that does not end is told as the error of its invocation, and the process ends
+// before it is sent another event (tasks rule 10).
+func TestServeEndsAfterALeak(t *testing.T) {
+	p := startFunction(t)
+	p.events <- sqsEvent(t, body("a"))
+	got := p.result()
+	var failure struct{ ErrorType, ErrorMessage string }
+	if err := json.Unmarshal(got.body, &failure); err != nil {
+		t.Fatal(err)
+	}
+	if got.verb != "error" || failure.ErrorType != "LeakError" || !strings.Contains(failure.ErrorMessage, "does not end") {
+		t.Errorf("%s: %s", got.verb, got.body)
+	}
+	p.events <- sqsEvent(t, body("b")) // waits for the next process
+	for p.stdout.Scan() {
+		p.said = append(p.said, p.stdout.Text())
+	}
+	var exit *exec.ExitError
+	if err := p.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("the function ended with %v", err)
+	}
+	if want := []string{"started <nil>", "task a"}; !slices.Equal(p.said, want) || len(p.events) != 1 {
+		t.Errorf("the function said %q, want %q; %d events wait", p.said, want, len(p.events))
+	}
 }
 
 // The loop ends an invocation's context once it has sent the answer.

@@ -46,7 +46,7 @@ const (
 // to that program. ctx carries the invocation's deadline; without one
 // the handler has all the time it wants.
 //
-// The error is an *UnknownEventError, or a sweep's; whatever goes wrong with a request or a
+// The error is an *UnknownEventError, a *LeakError, or a sweep's; whatever goes wrong with a request or a
 // message after it was recognised is an answer. An event that says nothing at all ({} or null, as
 // a console's test button sends) has nothing to lose and is answered with 400.
 //

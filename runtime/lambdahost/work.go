@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -72,9 +73,12 @@ func (i *Invoker) work(ctx context.Context, payload []byte, w work) ([]byte, err
 	if i.tasks.run == nil || i.tasks.sweep == nil {
 		return nil, unknownEvent(payload, "not an HTTP request, and this program works on no tasks")
 	}
+	var leaked atomic.Bool
+	ctx = host.WithLeaked(ctx, func() { leaked.Store(true) })
+	answer := []byte("{}")
 	switch {
 	case len(w.records) > 0:
-		return i.receive(ctx, w.records), nil
+		answer = i.receive(ctx, w.records)
 	case w.schedule:
 		if err := i.sweep(ctx); err != nil {
 			return nil, err // the invocation fails: it is tried again, and counted
@@ -84,7 +88,19 @@ func (i *Invoker) work(ctx context.Context, payload []byte, w work) ([]byte, err
 		// again, and nobody waits for the answer.
 		i.runTask(ctx, w.message.ID)
 	}
-	return []byte("{}"), nil
+	if leaked.Load() {
+		return nil, &LeakError{}
+	}
+	return answer, nil
+}
+
+// LeakError says that a handler goes on which could not be ended, and would wake in the next
+// invocation: the process has to be replaced. Nothing is lost: the invocation fails as a whole, so
+// that its messages are kept, and of a task that was done a message says nothing new.
+type LeakError struct{}
+
+func (*LeakError) Error() string {
+	return "a task's handler does not end although its time is over: the process is replaced"
 }
 
 // atOnce bounds the records that one invocation works on at a time. The mapping's batch size

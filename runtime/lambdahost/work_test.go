@@ -59,6 +59,9 @@ func (w *worker) run(ctx context.Context, id string) (ack bool, after time.Durat
 		panic("a panic")
 	case "exits":
 		runtime.Goexit()
+	case "leaks":
+		host.Leaked(ctx)
+		return false, 30 * time.Second
 	case "long":
 		if err := host.VisibilityFrom(ctx)(ctx, 70*time.Second); err != nil {
 			return false, 0
@@ -189,6 +192,26 @@ func TestDirectMessage(t *testing.T) {
 	}
 	if !slices.Equal(w.ran, []string{"done", "busy", "panics"}) {
 		t.Errorf("ran %q", w.ran)
+	}
+}
+
+// A handler that cannot be ended fails its invocation, after the last word on each message
+// (tasks rule 10).
+func TestLeak(t *testing.T) {
+	for name, payload := range map[string][]byte{"a record": sqsEvent(t, body("done"), body("leaks")), "a message": []byte(body("leaks"))} {
+		var w worker
+		i := w.invoker()
+		answer, err := i.Invoke(t.Context(), payload)
+		var leak *LeakError
+		if !errors.As(err, &leak) || answer != nil {
+			t.Errorf("%s: %s, %v", name, answer, err)
+		}
+		if shown := w.shown["r-b of "+queueARN]; name == "a record" && shown != 30*time.Second {
+			t.Errorf("shown %v", w.shown)
+		}
+		if _, err := i.Invoke(t.Context(), []byte(body("done"))); err != nil {
+			t.Errorf("%s: the next invocation: %v", name, err)
+		}
 	}
 }
 

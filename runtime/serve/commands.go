@@ -74,7 +74,7 @@ func (p *program) parseFlags(name string, args []string, declare func(*flag.Flag
 	return flags.Args(), nil
 }
 
-func (p *program) checkCommand(_ context.Context, args []string) error {
+func (p *program) checkCommand(ctx context.Context, args []string) error {
 	rest, err := p.parseFlags("check", args, nil)
 	if err != nil {
 		return err
@@ -86,8 +86,9 @@ func (p *program) checkCommand(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.handler.catalog.Load().resolve(); err != nil {
-		return err
+	defer r.close()
+	if err := errors.Join(r.handler.catalog.Load().resolve(), r.checkStore(ctx)); err != nil {
+		return &BadSettingsError{[]string{err.Error()}}
 	}
 	fmt.Fprintf(p.out, "ok: host %s, %d tools, %d prompts, %d resources, %d templates\n",
 		r.at.Name, len(r.handler.catalog.Load().tools), len(p.server.Prompts), len(p.server.Resources), len(p.server.ResourceTemplates))
@@ -254,6 +255,9 @@ func (h *Handler) callTool(ctx context.Context, name string, arguments, more []b
 	}
 	if e := memberOf(w.body.Bytes(), "error"); e != nil {
 		text, _ := strictjson.String(memberOf(e, "message"))
+		if needs := memberOf(memberOf(e, "data"), "requiredCapabilities"); needs != nil {
+			text = fmt.Sprintf("%s %s, which a call in this process does not have", text, needs)
+		}
 		return nil, errors.New(text)
 	}
 	return memberOf(w.body.Bytes(), "result"), nil

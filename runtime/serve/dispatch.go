@@ -58,6 +58,9 @@ func checkWork(o *Options, at host.Host) (problems []string) {
 		}
 		return problems
 	}
+	if o.privateStore && o.role != roleAll && o.role != "" {
+		problems = append(problems, fmt.Sprintf("THAW_ROLE=%s needs a THAW_STORE that other processes see: tasks in this one's memory reach nobody", o.role))
+	}
 	if worker && !external && !o.Host.Resident {
 		problems = append(problems, fmt.Sprintf("THAW_ROLE=worker needs a THAW_DISPATCH on %s, where no process stays to look for tasks", at.Name))
 	}

@@ -31,7 +31,7 @@ type sent struct {
 }
 
 // Dispatch implements task.Dispatcher.
-func (o *outbox) Dispatch(_ context.Context, id, _ string, after time.Duration) error {
+func (o *outbox) Dispatch(_ context.Context, id string, after time.Duration) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sent = append(o.sent, sent{id, after})
@@ -100,6 +100,9 @@ func TestCheckWork(t *testing.T) {
 		"messages without a store":        {Options{Dispatcher: box}, far, []string{"THAW_DISPATCH needs a THAW_STORE"}},
 		"a worker that nobody tells":      {Options{Store: store, role: roleWorker}, far, []string{"THAW_ROLE=worker needs a THAW_DISPATCH on far"}},
 		"a worker where no messages come": {Options{Store: store, Dispatcher: box, role: roleWorker}, laptop, []string{"THAW_DISPATCH needs THAW_ROLE=api on local"}},
+		"an api that nobody sees":         {Options{Store: store, privateStore: true, role: roleAPI}, laptop, []string{"THAW_ROLE=api needs a THAW_STORE that other processes see"}},
+		"a worker that sees nobody":       {Options{Store: store, privateStore: true, role: roleWorker}, laptop, []string{"THAW_ROLE=worker needs a THAW_STORE that other processes see"}},
+		"one process alone":               {Options{Store: store, privateStore: true, role: roleAll}, laptop, nil},
 		"work where no messages come":     {Options{Store: store, Dispatcher: box}, asleep, []string{"THAW_DISPATCH needs THAW_ROLE=api on cloudrun"}},
 	} {
 		c.o.Host = c.at.Facts

@@ -73,6 +73,8 @@ type Options struct {
 	// it already listens.
 	later bool
 	role  string // "" is roleAll
+	// privateStore: other processes do not see what is in Store.
+	privateStore bool
 	// localURLs stand for PublicURLs in the metadata of a server that only this machine reaches.
 	localURLs []string
 }

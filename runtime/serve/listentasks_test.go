@@ -274,7 +274,7 @@ func TestListenTasksWithoutStore(t *testing.T) {
 // nowhere is a task.Dispatcher whose messages reach nobody.
 type nowhere struct{}
 
-func (nowhere) Dispatch(context.Context, string, string, time.Duration) error { return nil }
+func (nowhere) Dispatch(context.Context, string, time.Duration) error { return nil }
 
 // L-12: where an instance is paid for while it waits, a stream ends in order after a minute,
 // and everywhere before the platform cuts it off.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/internal/declared"
 	"github.com/thaw-mcp/thaw/runtime/host"
 	"github.com/thaw-mcp/thaw/statecodec"
 	"github.com/thaw-mcp/thaw/task"
@@ -141,6 +142,16 @@ func (p *program) ready(later bool) (*ready, error) {
 	return &ready{at, e, o, h}, nil
 }
 
+// checkStore reports whether a store on this machine can be opened.
+func (r *ready) checkStore(ctx context.Context) error {
+	if c, ok := r.options.Store.(task.Checker); ok {
+		if err := c.Check(ctx); err != nil {
+			return fmt.Errorf("THAW_STORE: %w", err)
+		}
+	}
+	return nil
+}
+
 // close closes what holds files or connections.
 func (r *ready) close() {
 	if c, ok := r.options.Store.(io.Closer); ok {
@@ -165,6 +176,9 @@ func (p *program) serve(ctx context.Context) error {
 	defer r.close()
 	if r.options.role != roleWorker {
 		r.handler.warnOpen(r.options.Logger)
+	}
+	if r.at.Ephemeral && r.options.privateStore {
+		r.options.Logger.Warn("THAW_STORE is in memory: a task is lost with its instance, and other instances do not know it")
 	}
 	if r.options.Ready != nil {
 		r.options.Ready(r.handler)
@@ -196,7 +210,7 @@ func (p *program) serve(ctx context.Context) error {
 				// An author at a laptop hears of a wrong schema before anything else; a request
 				// that waited for the start goes first.
 				time.AfterFunc(resolveAfter, func() {
-					if err := r.handler.catalog.Load().resolve(); err != nil {
+					if err := errors.Join(r.handler.catalog.Load().resolve(), r.checkStore(ctx)); err != nil && ctx.Err() == nil {
 						stop(&BadSettingsError{[]string{err.Error()}})
 					}
 				})
@@ -266,6 +280,19 @@ func (h *Handler) warnOpen(logger *slog.Logger) {
 	}
 	if h.codec != nil && h.store == nil {
 		logger.Warn("THAW_STORE=none: an answer to a question can be used again until its state expires")
+	}
+	if h.engine != nil {
+		return
+	}
+	var refused []string
+	for name, t := range h.catalog.Load().tools {
+		if t.Tasks == declared.TaskRequired {
+			refused = append(refused, name)
+		}
+	}
+	if len(refused) > 0 {
+		slices.Sort(refused)
+		logger.Warn("THAW_STORE=none: these tools run as tasks alone, and there are none", "refused", refused)
 	}
 }
 

@@ -86,7 +86,7 @@ func openStore(o *Options, value string, e *environment) error {
 	if err != nil {
 		return err
 	}
-	o.Store = store
+	o.Store, o.privateStore = store, e.stores[i].Private
 	return nil
 }
 

@@ -172,9 +172,6 @@ func (k *keeper) Now() time.Time { return k.h.now() }
 // Durable implements journal.Waiter: a plain call waits in place.
 func (k *keeper) Durable() bool { return false }
 
-// Cleaning implements journal.Waiter.
-func (k *keeper) Cleaning() bool { return false }
-
 // Ends implements journal.Waiter.
 func (k *keeper) Ends() time.Time { return time.Time{} }
 

@@ -54,6 +54,11 @@ func (p *program) tasksCommand(ctx context.Context, args []string) error {
 	if o.engine == nil {
 		return errors.New("there are no tasks: THAW_STORE names no store that keeps them")
 	}
+	if r.handler.dispatcher != nil {
+		// Messages would end with this process. Without, what it leaves is due at once, and the
+		// process that works on tasks sees it in its next sweep.
+		o.engine = task.New(o.store, &task.Options{Now: r.handler.now, Logger: r.handler.logger})
+	}
 	switch args[0] {
 	case "ls":
 		return o.list(ctx, limit)
@@ -188,7 +193,7 @@ func (o *operatorOf) show(ctx context.Context, id string, values bool) error {
 		{"message", quotedText(h.Message)}, {"next", whatNext(&h)},
 		{"created", moment(h.Created)}, {"updated", moment(h.Updated)}, {"expires", moment(h.Expires)},
 		{"claims", fmt.Sprintf("%d, interrupted %d in a row", h.Claims, h.Interrupted)}, {"worker", h.Worker},
-		{"route", quotedText(h.Route)}, {"told", fmt.Sprintf("%s, %d times more since something happened", moment(h.Sent), h.Sends)},
+		{"told", fmt.Sprintf("%s, %d times more since something happened", moment(h.Sent), h.Sends)},
 	} {
 		if field[1] != "" {
 			fmt.Fprintf(t, "%s\t%s\n", field[0], field[1])

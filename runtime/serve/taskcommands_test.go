@@ -17,7 +17,7 @@ import (
 // toldWorkers notes whom workers are told of.
 type toldWorkers struct{ ids []string }
 
-func (s *toldWorkers) Dispatch(_ context.Context, id, _ string, _ time.Duration) error {
+func (s *toldWorkers) Dispatch(_ context.Context, id string, _ time.Duration) error {
 	s.ids = append(s.ids, id)
 	return nil
 }

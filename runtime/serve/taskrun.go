@@ -15,6 +15,7 @@ import (
 	"github.com/thaw-mcp/thaw/internal/journal"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/runtime/host"
 	"github.com/thaw-mcp/thaw/task"
 )
 
@@ -86,8 +87,10 @@ func (h *Handler) runTask(ctx context.Context, claim *task.Claim) task.Result {
 // taskKeeper keeps the journal of a task: each entry is committed before its step returns.
 type taskKeeper struct {
 	*running
-	claim *task.Claim
-	step  time.Duration // the longest a step takes
+	claim  *task.Claim
+	step   time.Duration           // the longest a step takes
+	worker context.Context         // ends with the claim, or with the worker's own time
+	stop   context.CancelCauseFunc // ends the handler's ctx
 
 	asked map[string]pending // the questions that the task has asked and that are not answered, by key
 	wires map[string]bool    // wire keys that were used
@@ -140,16 +143,23 @@ func (k *taskKeeper) begin(ctx context.Context) error {
 	return nil
 }
 
-// run runs the handler and says what became of it.
-func (k *taskKeeper) run(ctx context.Context, t *tool) task.Result {
-	ctx = withTrace(ctx, k.meta)
-	worker := ctx // ends with the claim, or with the worker's own time
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		worker, cancel = context.WithDeadline(ctx, deadline.Add(-taskReserve))
-		defer cancel()
+// run runs the handler and says what became of it. cancelled ends when the claim does and when the
+// client cancels the task.
+func (k *taskKeeper) run(cancelled context.Context, t *tool) task.Result {
+	worker := withTrace(k.claim.Held(), k.meta)
+	if deadline, ok := worker.Deadline(); ok {
+		var over context.CancelFunc
+		worker, over = context.WithDeadline(worker, deadline.Add(-taskReserve))
+		defer over()
 	}
-	ctx = worker
+	// The handler's ends with the worker's, never before it, and when the client cancels.
+	ctx, stop := context.WithCancelCause(worker)
+	defer context.AfterFunc(cancelled, func() { stop(context.Cause(cancelled)) })()
+	defer stop(nil)
+	k.worker, k.stop = worker, stop
+	if k.claim.Cleaning() && k.claim.Head().Journal == 0 {
+		stop(thaw.ErrCancelled) // what it did it does not know of, and would do again
+	}
 	if t.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, t.Timeout)
@@ -179,7 +189,8 @@ func (k *taskKeeper) run(ctx context.Context, t *tool) task.Result {
 		return r
 	case <-time.After(taskReserve / 2):
 		// Whatever it still does it does for nobody: its writes are refused.
-		return task.Result{Release: "the handler does not end"}
+		host.Leaked(ctx)
+		return task.Result{Release: "the handler does not end", Last: &withoutStep}
 	}
 }
 
@@ -197,13 +208,16 @@ func (k *taskKeeper) handle(worker context.Context, t *tool) task.Result {
 		return task.Result{Release: why.Error()}
 	case why != nil && whole && (err != nil || ended != nil) && !c.run.Suspended():
 		// The worker's time is over, or it stops: the task goes on elsewhere.
-		return task.Result{Park: &task.Park{Stopping: !errors.Is(why, context.DeadlineExceeded)}}
+		return task.Result{Park: &task.Park{Stopping: !errors.Is(why, context.DeadlineExceeded)}, Last: &withoutStep}
 	case ended != nil:
 		return failed(c.cutShort(ended))
 	case c.run.Suspended() && whole:
 		return task.Result{Park: k.park()}
 	case c.run.Suspended():
+		host.Leaked(worker)
 		return task.Result{Release: "a step is still at work"}
+	case k.claim.Cleaning():
+		return task.Result{Outcome: &task.Outcome{}} // dropped, whatever it is
 	case errors.Is(err, thaw.ErrSuspended):
 		return failed(c.cutShort(errAskedNothing))
 	case err == nil:
@@ -215,6 +229,10 @@ func (k *taskKeeper) handle(worker context.Context, t *tool) task.Result {
 	}
 	return completed(o.message)
 }
+
+// withoutStep is how a task ends that no worker's time suffices for.
+var withoutStep = task.Outcome{Status: task.Failed, Message: "The tool ran for the whole of a worker's time without a step being recorded, several times in a row.",
+	Data: []byte(`{"code":-32603,"message":"The tool ran for the whole of a worker's time without a step being recorded, several times in a row","data":{"reason":"interrupted"}}`)}
 
 // completed is the end of a task in a result, which may be a tool's own error (T-19, T-21).
 func completed(message []byte) task.Result {
@@ -273,9 +291,6 @@ func (k *taskKeeper) Judge(call.Question, []byte) error { return nil }
 func (k *taskKeeper) Admit(q call.Question) error {
 	if lacks := input.Lacks(q.Method, q.Params, k.meta.capabilities); lacks != nil {
 		return &thaw.UnsupportedError{Needs: mcp.ClientCapabilities{Raw: lacks}}
-	}
-	if k.claim.Cleaning() {
-		return thaw.ErrCancelled
 	}
 	return nil
 }
@@ -337,8 +352,27 @@ func (k *taskKeeper) Now() time.Time { return k.h.now() }
 // Durable implements journal.Waiter.
 func (k *taskKeeper) Durable() bool { return true }
 
-// Cleaning implements journal.Waiter.
-func (k *taskKeeper) Cleaning() bool { return k.claim.Cleaning() }
+// Cancelled implements journal.Canceller.
+func (k *taskKeeper) Cancelled() time.Time { return k.claim.Cancelled() }
+
+// Stop implements journal.Canceller.
+func (k *taskKeeper) Stop() context.Context {
+	k.stop(thaw.ErrCancelled)
+	return k.ctx
+}
+
+// CleanUp implements journal.Canceller: ctx ends with the worker's own time.
+func (k *taskKeeper) CleanUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(k.worker, func() { cancel(context.Cause(k.worker)) })
+	end := func() { stop(); cancel(nil) }
+	deadline, ok := k.worker.Deadline()
+	if !ok {
+		return ctx, end
+	}
+	ctx, over := context.WithDeadline(ctx, deadline)
+	return ctx, func() { over(); end() }
+}
 
 // Ends implements journal.Waiter.
 func (k *taskKeeper) Ends() time.Time { return k.claim.Head().Expires }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw"
-	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/task"
 	"github.com/thaw-mcp/thaw/task/memstore"
 	"github.com/thaw-mcp/thaw/task/sqlitestore"
@@ -45,9 +44,9 @@ func (c *counted) Head(ctx context.Context, id string) (task.Head, error) {
 	return c.Store.Head(ctx, id)
 }
 
-// BenchmarkTask is a task's life with two steps through ServeHTTP and a worker: created by
-// tools/call, run, read by tasks/get. It ends with the operations on the store.
-func BenchmarkTask(b *testing.B) {
+// benchTasks runs bench on a server with one tool, whose two steps are a task, over each store
+// that needs nothing beside it. What bench says it did is counted against the store's operations.
+func benchTasks(b *testing.B, bench func(b *testing.B, h *Handler) (done int)) {
 	sqlite, err := sqlitestore.Open(filepath.Join(b.TempDir(), "tasks.db"), nil)
 	if err != nil {
 		b.Fatal(err)
@@ -69,21 +68,42 @@ func BenchmarkTask(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			lives := 0
-			for b.Loop() {
-				a := do(b, h, tasking(callT()).request(b))
-				id, _ := strictjson.String(memberOf(a.last().Result, "taskId"))
-				if ack, _ := h.RunTask(b.Context(), id); !ack {
-					b.Fatal("the task was not run")
-				}
-				if a := do(b, h, taskMethod("tasks/get", id).request(b)); !strings.Contains(a.raw, `"completed"`) {
-					b.Fatal(a.raw)
-				}
-				lives++
-			}
+			done := bench(b, h)
 			for what, n := range spy.n {
-				b.ReportMetric(float64(n)/float64(lives), what+"/task")
+				b.ReportMetric(float64(n)/float64(done), what+"/op")
 			}
 		})
 	}
+}
+
+// BenchmarkTask is a task's life through ServeHTTP and a worker: created by tools/call, run, read
+// by tasks/get.
+func BenchmarkTask(b *testing.B) {
+	benchTasks(b, func(b *testing.B, h *Handler) (lives int) {
+		for b.Loop() {
+			id := created(b, h, tasking(callT()))
+			if ack, _ := h.RunTask(b.Context(), id); !ack {
+				b.Fatal("the task was not run")
+			}
+			if a := do(b, h, taskMethod("tasks/get", id).request(b)); !strings.Contains(a.raw, `"completed"`) {
+				b.Fatal(a.raw)
+			}
+			lives++
+		}
+		return lives
+	})
+}
+
+// BenchmarkPoll is tasks/get of a task that waits for a worker.
+func BenchmarkPoll(b *testing.B) {
+	benchTasks(b, func(b *testing.B, h *Handler) (polls int) {
+		id := created(b, h, tasking(callT()))
+		for b.Loop() {
+			if a := do(b, h, taskMethod("tasks/get", id).request(b)); !strings.Contains(a.raw, `"working"`) {
+				b.Fatal(a.raw)
+			}
+			polls++
+		}
+		return polls
+	})
 }

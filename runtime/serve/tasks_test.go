@@ -60,7 +60,7 @@ func working(t *testing.T, tools []*thaw.Tool, o Options, f func(t *testing.T, h
 }
 
 // created is the id of the task that p became.
-func created(t *testing.T, h *Handler, p post) string {
+func created(t testing.TB, h *Handler, p post) string {
 	t.Helper()
 	r := do(t, h, p.request(t)).result(t)
 	id, _ := r["taskId"].(string)

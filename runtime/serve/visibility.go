@@ -27,7 +27,7 @@ func (h *Handler) hiding(run task.Run) task.Run {
 		if show == nil {
 			return run(ctx, c)
 		}
-		beat, stop := context.WithCancel(ctx)
+		beat, stop := context.WithCancel(c.Held())
 		var hidden sync.WaitGroup
 		hidden.Go(func() { h.hide(beat, c.Head().ID, show) })
 		// The last word on the message is the host's, so nothing of this may come after it.

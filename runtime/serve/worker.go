@@ -35,7 +35,7 @@ func newLocalDispatcher() *localDispatcher {
 }
 
 // Dispatch implements task.Dispatcher. Of two messages about one task the earlier stays.
-func (d *localDispatcher) Dispatch(_ context.Context, id, _ string, after time.Duration) error {
+func (d *localDispatcher) Dispatch(_ context.Context, id string, after time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at := time.Now().Add(after)
@@ -102,7 +102,7 @@ func (h *Handler) Work(ctx context.Context) error {
 			runs.Go(func() {
 				defer func() { <-places }()
 				if ack, after := h.RunTask(ctx, id); !ack && ctx.Err() == nil {
-					_ = h.dispatcher.Dispatch(ctx, id, "", after) // never fails
+					_ = h.dispatcher.Dispatch(ctx, id, after) // never fails
 				}
 			})
 		}

@@ -45,7 +45,7 @@ func Scheme() task.DispatchScheme {
 	}
 }
 
-// Dispatcher invokes one function, whatever a task's route. It is safe for concurrent use.
+// Dispatcher invokes one function. It is safe for concurrent use.
 type Dispatcher struct {
 	client   *lambda.Client
 	function string
@@ -90,14 +90,14 @@ func parse(function string) (region string, err error) {
 
 // Dispatch implements task.Dispatcher by one asynchronous invocation. A message to be delayed
 // is not sent: the sweep finds its task when it is due.
-func (d *Dispatcher) Dispatch(ctx context.Context, id, route string, after time.Duration) error {
+func (d *Dispatcher) Dispatch(ctx context.Context, id string, after time.Duration) error {
 	if after > 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
 	_, err := d.client.Invoke(ctx, &lambda.InvokeInput{
-		FunctionName: &d.function, InvocationType: types.InvocationTypeEvent, Payload: []byte(task.Message{ID: id, Route: route}.Text()),
+		FunctionName: &d.function, InvocationType: types.InvocationTypeEvent, Payload: []byte(task.Message{ID: id}.Text()),
 	})
 	if err != nil {
 		return failure(err)

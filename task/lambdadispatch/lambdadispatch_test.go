@@ -37,7 +37,7 @@ func TestDispatch(t *testing.T) {
 		calls.Add(1)
 		b, err := io.ReadAll(r.Body)
 		m, parse := task.ParseMessage(string(b))
-		if err != nil || parse != nil || m != (task.Message{ID: "id-1", Route: "blue"}) || r.Header.Get("X-Amz-Invocation-Type") != "Event" ||
+		if err != nil || parse != nil || m != (task.Message{ID: "id-1"}) || r.Header.Get("X-Amz-Invocation-Type") != "Event" ||
 			!strings.Contains(r.Header.Get("Authorization"), "/eu-west-1/lambda/") || !strings.Contains(r.URL.Path, "worker/invocations") {
 			t.Errorf("%s %s %v, %v, %v", r.URL.Path, b, r.Header, err, parse)
 		}
@@ -47,10 +47,10 @@ func TestDispatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Dispatch(t.Context(), "id-1", "blue", 0); err != nil || calls.Load() != 1 {
+	if err := d.Dispatch(t.Context(), "id-1", 0); err != nil || calls.Load() != 1 {
 		t.Errorf("%v after %d calls", err, calls.Load())
 	}
-	if err := d.Dispatch(t.Context(), "id-1", "blue", time.Second); err != nil || calls.Load() != 1 {
+	if err := d.Dispatch(t.Context(), "id-1", time.Second); err != nil || calls.Load() != 1 {
 		t.Errorf("a delayed one: %v after %d calls", err, calls.Load())
 	}
 }
@@ -78,7 +78,7 @@ func TestFailures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = d.Dispatch(t.Context(), "id-1", "", 0)
+		err = d.Dispatch(t.Context(), "id-1", 0)
 		if err == nil || errors.Is(err, task.ErrUndeliverable) != c.never || !strings.Contains(err.Error(), c.name+": ") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -49,5 +49,6 @@ func Scheme() task.StoreScheme {
 			}
 			return New(nil), nil
 		},
+		Private: true,
 	}
 }

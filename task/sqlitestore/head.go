@@ -18,7 +18,6 @@ type column struct {
 
 var columns = []column{
 	{"tool", func(h *task.Head) any { return &h.Tool }},
-	{"route", func(h *task.Head) any { return &h.Route }},
 	{"traceparent", func(h *task.Head) any { return &h.Traceparent }},
 	{"format", func(h *task.Head) any { return &h.Format }},
 	{"revision", func(h *task.Head) any { return &h.Revision }},

@@ -45,7 +45,7 @@ func checkWrite(h task.Head, parts []task.Part) error {
 
 // headSize is how much of h has no size of its own.
 func headSize(h *task.Head) int {
-	n := len(h.Tool) + len(h.Route) + len(h.Traceparent) + len(h.Status) + len(h.Message) + len(h.Worker)
+	n := len(h.Tool) + len(h.Traceparent) + len(h.Status) + len(h.Message) + len(h.Worker)
 	for _, a := range h.Asked {
 		n += len(a.Key) + len(a.Inline)
 	}

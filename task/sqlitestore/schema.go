@@ -31,7 +31,6 @@ CREATE TABLE tasks (
 	version     INTEGER NOT NULL,
 	shard       INTEGER NOT NULL,
 	tool        TEXT    NOT NULL,
-	route       TEXT    NOT NULL,
 	traceparent TEXT    NOT NULL,
 	format      INTEGER NOT NULL,
 	revision    INTEGER NOT NULL,

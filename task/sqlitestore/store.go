@@ -102,6 +102,12 @@ func (s *Store) open(ctx context.Context) (*file, error) {
 	return s.file, nil
 }
 
+// Check opens the file, and makes it if it is missing, as the first use would.
+func (s *Store) Check(ctx context.Context) error {
+	_, err := s.open(ctx)
+	return err
+}
+
 // Close lets go of the file; a write in progress keeps it to its end. Calls after it fail,
 // and closing again does nothing.
 func (s *Store) Close() error {

@@ -46,7 +46,7 @@ func Scheme() task.DispatchScheme {
 	}
 }
 
-// Dispatcher sends to one queue, whatever a task's route. It is safe for concurrent use.
+// Dispatcher sends to one queue. It is safe for concurrent use.
 type Dispatcher struct {
 	client *sqs.Client
 	queue  string // its URL
@@ -99,10 +99,10 @@ func parse(queueURL string) (region string, err error) {
 
 // Dispatch implements task.Dispatcher by one SendMessage. Delays are whole seconds, rounded
 // up, and at most task.MaxDelay.
-func (d *Dispatcher) Dispatch(ctx context.Context, id, route string, after time.Duration) error {
+func (d *Dispatcher) Dispatch(ctx context.Context, id string, after time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
-	body := task.Message{ID: id, Route: route}.Text()
+	body := task.Message{ID: id}.Text()
 	_, err := d.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: &d.queue, MessageBody: &body, DelaySeconds: seconds(min(after, task.MaxDelay)),
 	})

@@ -65,11 +65,11 @@ func TestDispatch(t *testing.T) {
 	}{
 		{0, 0}, {-time.Second, 0}, {time.Millisecond, 1}, {time.Second, 1}, {90*time.Second + 1, 91}, {task.MaxDelay, 900}, {time.Hour, 900},
 	} {
-		if err := d.Dispatch(t.Context(), "id-1", "blue", c.after); err != nil {
+		if err := d.Dispatch(t.Context(), "id-1", c.after); err != nil {
 			t.Fatal(err)
 		}
 		m, err := task.ParseMessage(last.MessageBody)
-		if err != nil || m != (task.Message{ID: "id-1", Route: "blue"}) || last.DelaySeconds != c.want || last.QueueUrl != queueURL || last.target != "AmazonSQS.SendMessage" {
+		if err != nil || m != (task.Message{ID: "id-1"}) || last.DelaySeconds != c.want || last.QueueUrl != queueURL || last.target != "AmazonSQS.SendMessage" {
 			t.Errorf("after %v: %+v, %v; want a delay of %d", c.after, *last, err, c.want)
 		}
 		if !strings.Contains(last.authorization, "/eu-west-1/sqs/") {
@@ -97,7 +97,7 @@ func TestFailures(t *testing.T) {
 		{502, `<html>`, false, "SendMessage"},
 	} {
 		cfg, _ := service(t, c.status, c.answer)
-		err := open(t, cfg).Dispatch(t.Context(), "id-1", "", 0)
+		err := open(t, cfg).Dispatch(t.Context(), "id-1", 0)
 		if err == nil || errors.Is(err, task.ErrUndeliverable) != c.never || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", c.answer, err)
 		}
@@ -105,7 +105,7 @@ func TestFailures(t *testing.T) {
 	cfg, _ := service(t, 200, "{}")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := open(t, cfg).Dispatch(ctx, "id-1", "", 0); err == nil || errors.Is(err, task.ErrUndeliverable) {
+	if err := open(t, cfg).Dispatch(ctx, "id-1", 0); err == nil || errors.Is(err, task.ErrUndeliverable) {
 		t.Errorf("a request that ended: %v", err)
 	}
 }
@@ -121,7 +121,7 @@ func TestOldNames(t *testing.T) {
 	defer s.Close()
 	cfg, _ := service(t, 200, "{}")
 	cfg.BaseEndpoint = &s.URL
-	if err := open(t, cfg).Dispatch(t.Context(), "id-1", "", 0); !errors.Is(err, task.ErrUndeliverable) {
+	if err := open(t, cfg).Dispatch(t.Context(), "id-1", 0); !errors.Is(err, task.ErrUndeliverable) {
 		t.Errorf("%v", err)
 	}
 }
