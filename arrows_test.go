@@ -36,6 +36,8 @@ var arrows = []arrow{
 	{"internal/journal", []string{"internal/call", "internal/strictjson"}, nil, "how a call is run again knows no protocol and no server"},
 	{"internal/canon", []string{"internal/strictjson"}, nil, "a digest of JSON values"},
 	{"internal/awsconfig", nil, []string{"github.com/aws/aws-sdk-go-v2"}, "where AWS clients get their settings, so that one place keeps the SDK's loader out of Lambda builds"},
+	{"internal/lambdasim", nil, nil, "Lambda for tests: it runs programs, and knows none of them"},
+	{"internal/gatewaysim", []string{"internal/lambdasim"}, nil, "front doors for tests: they know Lambda and HTTP, not what is behind"},
 	{"statecodec", nil, nil, "what seals states is read with the standard library alone beside it"},
 	{"statecodec/filekey", []string{"statecodec"}, nil, "a key knows its contract alone"},
 	{"statecodec/awskms", []string{"statecodec", "internal/awsconfig"}, []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}, "a key knows its contract alone and adds one SDK"},

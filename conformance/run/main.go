@@ -29,6 +29,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	flags := flag.NewFlagSet("conformance/run", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	results := flags.String("o", "", "keep the suite's results in this `folder`, new or empty; default: they are not kept")
+	url := flags.String("url", "", "the `URL` of a server that runs already, in place of the fixture that this starts otherwise")
 	var env []string
 	flags.Func("env", "a `NAME=VALUE` for the fixture's environment, as often as needed", func(pair string) error {
 		if !strings.Contains(pair, "=") {
@@ -44,7 +45,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 		fmt.Fprintln(progress, "the program takes flags only; -h lists them")
 		return 2
 	}
-	v, err := verify(ctx, *results, env, progress)
+	if *url != "" && len(env) > 0 {
+		fmt.Fprintln(progress, "-env is for the fixture that is started without -url")
+		return 2
+	}
+	v, err := verify(ctx, *results, *url, env, progress)
 	if err != nil {
 		fmt.Fprintln(progress, "the conformance suite did not run:", err)
 		return 1
@@ -56,8 +61,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	return 0
 }
 
-// verify installs the suite, serves the fixture and runs the one against the other.
-func verify(ctx context.Context, results string, env []string, progress io.Writer) (*verdict, error) {
+// verify installs the suite, serves the fixture unless there is a url, and runs the one against the other.
+func verify(ctx context.Context, results, url string, env []string, progress io.Writer) (*verdict, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return nil, err
@@ -93,17 +98,10 @@ func verify(ctx context.Context, results string, env []string, progress io.Write
 	} else if err := wantEmpty(results); err != nil {
 		return nil, err
 	}
-	binary, err := buildFixture(ctx, root, scratch)
-	if err != nil {
-		return nil, err
-	}
-	f, err := startFixture(ctx, binary, env...)
-	if err != nil {
-		return nil, err
-	}
-	err = s.run(ctx, f.url, results)
-	if stopped := f.stop(); err == nil {
-		err = stopped
+	if url != "" {
+		err = s.run(ctx, url, results)
+	} else {
+		err = runFixture(ctx, s, root, scratch, results, env)
 	}
 	if err != nil {
 		return nil, err
@@ -113,6 +111,23 @@ func verify(ctx context.Context, results string, env []string, progress io.Write
 		return nil, err
 	}
 	return judge(checks, scenarios, listed, skips), nil
+}
+
+// runFixture runs the suite against a fixture that it builds and starts.
+func runFixture(ctx context.Context, s *suite, root, scratch, results string, env []string) error {
+	binary, err := buildFixture(ctx, root, scratch)
+	if err != nil {
+		return err
+	}
+	f, err := startFixture(ctx, binary, env...)
+	if err != nil {
+		return err
+	}
+	err = s.run(ctx, f.url, results)
+	if stopped := f.stop(); err == nil {
+		err = stopped
+	}
+	return err
 }
 
 func moduleRoot(ctx context.Context) (string, error) {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/thaw-mcp/thaw/e2e/internal/emulator"
 	"github.com/thaw-mcp/thaw/e2e/internal/fixture"
-	"github.com/thaw-mcp/thaw/e2e/internal/front"
 	"github.com/thaw-mcp/thaw/e2e/internal/localkms"
+	"github.com/thaw-mcp/thaw/internal/gatewaysim"
 )
 
 // instance is a process with a door of its own to the key service.
@@ -79,7 +79,7 @@ func TestTurnsWithKMS(t *testing.T) {
 	t.Run("another host", func(t *testing.T) {
 		door := keys.Door(t)
 		function := emulator.Start(t, fixture.Build(t), append(door.Env(), "THAW_AUTH=none", "THAW_STORE=none", "THAW_STATE_KEY=awskms:"+arn)...)
-		api := httptest.NewServer(front.HTTPAPI(function.Invoke))
+		api := httptest.NewServer(gatewaysim.HTTPAPI(gatewaysim.Buffered(function.Invoke), nil))
 		defer api.Close()
 		for _, lambda := range []int{1, 0} { // the rounds that Lambda has
 			conversation(t, func(round int) string {

@@ -1,4 +1,4 @@
-// Package suite runs the official conformance suite against the fixture on stores that are not
+// Package suite runs the official conformance suite against the fixture on Lambda, and on stores that are not
 // the laptop's default.
 package suite
 

@@ -66,6 +66,9 @@ type Host struct {
 	Name string
 	// Here says whether the process is in this place, judging by its environment.
 	Here func(getenv func(string) string) bool
+	// Configured is the place as settings of its own make it, for a place that has some; nil: it
+	// has none. Pick returns what it returns.
+	Configured func(getenv func(string) string) Host
 	// Facts are those of the place.
 	Facts Facts
 	// Ephemeral: the place keeps no disk and no process, so settings that would
@@ -81,11 +84,15 @@ type Host struct {
 	Serve func(ctx context.Context, a App) error
 }
 
-// Pick returns the first of hosts that is here; failing that CloudRun where
-// K_SERVICE is set; failing that Local.
+// Pick returns the first of hosts that is here, as its settings make it; failing that
+// CloudRun where K_SERVICE is set; failing that Local.
 func Pick(getenv func(string) string, hosts ...Host) Host {
 	for _, h := range hosts {
-		if h.Here(getenv) {
+		switch {
+		case !h.Here(getenv):
+		case h.Configured != nil:
+			return h.Configured(getenv)
+		default:
 			return h
 		}
 	}

@@ -23,6 +23,18 @@ func env(pairs ...string) func(string) string {
 	}
 }
 
+// A place with settings of its own is what they make of it, and they are read only there.
+func TestPickConfigured(t *testing.T) {
+	place := Host{Name: "plain", Here: func(getenv func(string) string) bool { return getenv("HERE") != "" },
+		Configured: func(getenv func(string) string) Host { return Host{Name: "set to " + getenv("PLACE")} }}
+	if got := Pick(env("HERE", "1", "PLACE", "x"), place); got.Name != "set to x" {
+		t.Errorf("here: %s", got.Name)
+	}
+	if got := Pick(env("PLACE", "x"), place); got.Name != "local" {
+		t.Errorf("elsewhere: %s", got.Name)
+	}
+}
+
 func TestPick(t *testing.T) {
 	special := Host{Name: "special", Here: func(getenv func(string) string) bool { return getenv("SPECIAL") != "" }}
 	for _, c := range []struct {

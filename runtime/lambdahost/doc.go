@@ -29,7 +29,12 @@
 // # What the front door gets
 //
 // The whole response, once the handler has returned: nothing is streamed, so the
-// ResponseWriter is no http.Flusher. A response above the platform's size limit,
+// ResponseWriter is no http.Flusher. With [StreamingVariable] on that holds for HTTP APIs and load
+// balancers; behind a Function URL or a REST API the ResponseWriter is a Flusher, and the response
+// streams from the first Flush on, or from its 1,048,577th byte. The door has to be set up for it
+// (InvokeMode RESPONSE_STREAM, responseTransferMode STREAM), which no event tells.
+//
+// A response above the platform's size limit,
 // measured as the platform measures it, is replaced by a small error; host.Fits
 // lets a handler ask beforehand and answer better. The request's context ends a
 // little before the invocation does, so that an answer can still be sent. What goes

@@ -21,6 +21,11 @@ const (
 	albMulti         // Application Load Balancer, lists of values
 )
 
+// streams reports whether a door of that kind takes a stream, if it is set up to. Of the others
+// an HTTP API and a load balancer invoke a function in the buffered way only: the frames of a
+// stream would be the body of a malformed answer.
+func (d door) streams() bool { return d == functionURL || d == restAPI }
+
 // field is one line of a header or one parameter of a query.
 type field struct{ name, value string }
 

@@ -2,7 +2,10 @@ package lambdahost
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync"
@@ -13,11 +16,17 @@ import (
 	"github.com/thaw-mcp/thaw/runtime/host"
 )
 
-// runtimeAPI is the variable that Lambda sets to the address of its Runtime API.
-const runtimeAPI = "AWS_LAMBDA_RUNTIME_API"
+const (
+	// runtimeAPI is the variable that Lambda sets to the address of its Runtime API.
+	runtimeAPI = "AWS_LAMBDA_RUNTIME_API"
+
+	// StreamingVariable is the environment variable that says, with on or off, whether the
+	// front doors of this function take streams; off if it is not set. No event tells.
+	StreamingVariable = "THAW_LAMBDA_STREAMING"
+)
 
 // Host is AWS Lambda. All its facts are false: no process between requests, no
-// streaming, and the world can connect.
+// streaming, and the world can connect. With [StreamingVariable] on it streams.
 //
 // Its Serve runs Lambda's runtime loop until ctx ends. Then it drains the app once and
 // returns nil when the invocations in flight have been answered, or after 400 ms. The
@@ -40,21 +49,32 @@ func HostOf(o *Options) host.Host {
 	if o == nil {
 		o = &Options{}
 	}
-	options := *o
+	return hostOf(*o, "")
+}
+
+// hostOf is a host whose StreamingVariable has the value streaming.
+func hostOf(o Options, streaming string) host.Host {
 	return host.Host{
-		Name:      "lambda",
-		Here:      func(getenv func(string) string) bool { return getenv(runtimeAPI) != "" },
-		Ephemeral: true,
-		Deadlines: true,
-		Messages:  true,
-		Serve:     func(ctx context.Context, a host.App) error { return serve(ctx, a, &options) },
+		Name:       "lambda",
+		Here:       func(getenv func(string) string) bool { return getenv(runtimeAPI) != "" },
+		Configured: func(getenv func(string) string) host.Host { return hostOf(o, getenv(StreamingVariable)) },
+		Facts:      host.Facts{Streaming: streaming == "on"},
+		Ephemeral:  true,
+		Deadlines:  true,
+		Messages:   true,
+		Serve: func(ctx context.Context, a host.App) error {
+			if streaming != "" && streaming != "on" && streaming != "off" {
+				return fmt.Errorf("%s=%q: allowed is on or off", StreamingVariable, streaming)
+			}
+			return serve(ctx, a, &o, streaming == "on")
+		},
 	}
 }
 
 // drainTime is what Serve gives invocations in flight when it stops.
 const drainTime = 400 * time.Millisecond
 
-func serve(ctx context.Context, a host.App, o *Options) error {
+func serve(ctx context.Context, a host.App, o *Options, streaming bool) error {
 	if os.Getenv(runtimeAPI) == "" {
 		return errors.New("not on AWS Lambda: " + runtimeAPI + " is not set")
 	}
@@ -62,8 +82,12 @@ func serve(ctx context.Context, a host.App, o *Options) error {
 		a.Started(nil)
 	}
 	loop := &loopHandler{invoker: InvokerOf(a, o)}
+	var handler any = loop
+	if streaming {
+		handler = loop.stream
+	}
 	// Invocations in flight get their own time, below.
-	go lambda.StartWithOptions(loop, lambda.WithContext(context.WithoutCancel(ctx)))
+	go lambda.StartWithOptions(handler, lambda.WithContext(context.WithoutCancel(ctx)))
 	<-ctx.Done()
 	if a.Drain != nil {
 		a.Drain()
@@ -84,7 +108,33 @@ type loopHandler struct {
 
 // Invoke implements lambda.Handler.
 func (l *loopHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	l.note(ctx)
+	answer, err := l.invoker.Invoke(ctx, payload)
+	exitAfter(err)
+	return answer, err
+}
+
+// stream is Invoke in the form of a function, which alone may answer with a stream.
+func (l *loopHandler) stream(ctx context.Context, payload json.RawMessage) (io.Reader, error) {
+	l.note(ctx)
+	answer, err := l.invoker.InvokeStream(ctx, payload)
+	exitAfter(err)
+	return answer, err
+}
+
+// exitAfter panics with a *LeakError: the runtime loop posts a panic as the invocation's error
+// and ends the process before it asks for another event, which to exit from here could not promise.
+func exitAfter(err error) {
+	var leak *LeakError
+	if errors.As(err, &leak) {
+		panic(leak)
+	}
+}
+
+// note remembers an invocation.
+func (l *loopHandler) note(ctx context.Context) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	unfinished := l.open[:0]
 	for _, done := range l.open {
 		select {
@@ -94,15 +144,6 @@ func (l *loopHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error
 		}
 	}
 	l.open = append(unfinished, ctx.Done())
-	l.mu.Unlock()
-	answer, err := l.invoker.Invoke(ctx, payload)
-	var leak *LeakError
-	if errors.As(err, &leak) {
-		// The runtime loop posts a panic as the invocation's error and ends the process before
-		// it asks for another event, which to exit from here could not promise.
-		panic(leak)
-	}
-	return answer, err
 }
 
 // wait returns when the loop has finished all invocations that it has begun, or

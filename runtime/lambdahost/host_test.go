@@ -3,6 +3,7 @@ package lambdahost
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,16 @@ func TestHost(t *testing.T) {
 	env["AWS_LAMBDA_RUNTIME_API"] = "127.0.0.1:9001"
 	if !h.Here(getenv) || host.Pick(getenv, h).Name != "lambda" {
 		t.Error("not on Lambda with the Runtime API")
+	}
+	for value, facts := range map[string]host.Facts{"": {}, "off": {}, "on": {Streaming: true}} {
+		env[StreamingVariable] = value
+		if got := host.Pick(getenv, h); got.Facts != facts || got.Name != "lambda" || !got.Messages || !got.Deadlines || !got.Ephemeral {
+			t.Errorf("%s=%q: %+v", StreamingVariable, value, got)
+		}
+	}
+	env[StreamingVariable] = "yes"
+	if err := host.Pick(getenv, h).Serve(t.Context(), host.App{}); err == nil || !strings.Contains(err.Error(), `THAW_LAMBDA_STREAMING="yes": allowed is on or off`) {
+		t.Errorf("Serve = %v", err)
 	}
 }
 
@@ -88,7 +99,11 @@ func function() int {
 	}
 	mux.HandleFunc("POST /hold", hold(func() {}))
 	mux.HandleFunc("POST /cancel", hold(cancel))
-	err := Host().Serve(ctx, host.App{
+	mux.HandleFunc("POST /break", func(w http.ResponseWriter, _ *http.Request) {
+		begin(w)
+		panic("secret")
+	})
+	err := host.Pick(os.Getenv, Host()).Serve(ctx, host.App{
 		HTTP:    mux,
 		Started: func(a net.Addr) { fmt.Println("started", a) },
 		Drain:   func() { fmt.Println("drained"); close(drained) },
@@ -111,6 +126,9 @@ func function() int {
 type result struct {
 	id, verb string // verb: response or error
 	body     []byte
+
+	contentType string
+	trailer     http.Header
 }
 
 // fakeRuntime is the Runtime API of Lambda.
@@ -137,7 +155,7 @@ func (f *fakeRuntime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.WriteHeader(http.StatusAccepted)
-		f.results <- result{id: path.Base(path.Dir(p)), verb: path.Base(p), body: body}
+		f.results <- result{path.Base(path.Dir(p)), path.Base(p), body, r.Header.Get("Content-Type"), r.Trailer}
 	default:
 		http.NotFound(w, r)
 	}
@@ -152,7 +170,7 @@ type lambdaProcess struct {
 	said   []string
 }
 
-func startFunction(t *testing.T) *lambdaProcess {
+func startFunction(t *testing.T, env ...string) *lambdaProcess {
 	t.Helper()
 	f := &fakeRuntime{events: make(chan []byte, 1), results: make(chan result, 1)}
 	server := httptest.NewServer(f)
@@ -162,6 +180,7 @@ func startFunction(t *testing.T) *lambdaProcess {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), childVariable+"=1", "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(server.URL, "http://"),
 		"GORACE=atexit_sleep_ms=0") // or a process that exits too early would live long enough to pass
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -244,6 +263,46 @@ func TestServe(t *testing.T) {
 	p.end("started <nil>", "holding", "drained", "stopped")
 }
 
+// The runtime loop sends frames as frames, whole answers as they are, and what cut a stream short
+// in the trailers.
+func TestServeStreaming(t *testing.T) {
+	p := startFunction(t, StreamingVariable+"=on")
+	p.events <- encodeEvent(t, overlay(shellFURL(), map[string]any{"rawPath": "/echo", "body": "hello"}))
+	got := p.result()
+	if a, body := unframe(t, got.body); got.verb != "response" || got.contentType != contentTypeFrames || a.StatusCode != 200 || body != "hello" || got.trailer.Get("Lambda-Runtime-Function-Error-Type") != "" {
+		t.Errorf("%+v: %d %q", got, a.StatusCode, body)
+	}
+
+	p.events <- encodeEvent(t, overlay(shellFURL(), map[string]any{"rawPath": "/break"}))
+	got = p.result()
+	reason, err := base64.StdEncoding.DecodeString(got.trailer.Get("Lambda-Runtime-Function-Error-Body"))
+	if a, body := unframe(t, got.body); a.StatusCode != 200 || body != "data: 1\n\n" || got.trailer.Get("Lambda-Runtime-Function-Error-Type") != "BrokenStreamError" ||
+		err != nil || !strings.Contains(string(reason), "broke off") || strings.Contains(string(reason), "secret") {
+		t.Errorf("%+v: %d %q, %s", got, a.StatusCode, body, reason)
+	}
+
+	p.events <- encodeEvent(t, overlay(shellALB(), map[string]any{"path": "/echo", "body": "hello"}))
+	got = p.result()
+	if a := decodeAnswer(t, got.body); a.StatusCode != 200 || a.Body != "hello" || got.contentType != "application/json" {
+		t.Errorf("%+v", got)
+	}
+
+	p.events <- []byte(`{"Records":[{"eventSource":"aws:sqs"}]}`)
+	if got = p.result(); got.verb != "error" || !strings.Contains(string(got.body), "UnknownEventError") {
+		t.Errorf("%s: %s", got.verb, got.body)
+	}
+
+	p.events <- encodeEvent(t, overlay(shellFURL(), map[string]any{"rawPath": "/hold"}))
+	p.until("holding")
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := unframe(t, p.result().body); body != "held, context <nil>" {
+		t.Errorf("answer of the invocation in flight: %q", body)
+	}
+	p.end("started <nil>", "holding", "drained", "stopped")
+}
+
 func TestServeUntilItsContextEnds(t *testing.T) {
 	p := startFunction(t)
 	p.events <- encodeEvent(t, overlay(shellV1(), map[string]any{"path": "/cancel"}))
@@ -256,7 +315,12 @@ func TestServeUntilItsContextEnds(t *testing.T) {
 // A handler that does not end is told as the error of its invocation, and the process ends
 // before it is sent another event (tasks rule 10).
 func TestServeEndsAfterALeak(t *testing.T) {
-	p := startFunction(t)
+	for _, streaming := range []string{"off", "on"} {
+		t.Run("streaming "+streaming, func(t *testing.T) { endsAfterALeak(t, startFunction(t, StreamingVariable+"="+streaming)) })
+	}
+}
+
+func endsAfterALeak(t *testing.T, p *lambdaProcess) {
 	p.events <- sqsEvent(t, body("a"))
 	got := p.result()
 	var failure struct{ ErrorType, ErrorMessage string }

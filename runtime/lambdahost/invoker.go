@@ -3,6 +3,7 @@ package lambdahost
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -53,36 +54,89 @@ const (
 // Invoke does not keep payload. It returns before the handler does if the handler
 // outstays its time; the handler's later writes fail, and its context has ended.
 func (i *Invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	v, answer, err := i.begin(ctx, payload, false)
+	if v == nil {
+		return answer, err
+	}
+	return v.buffered(), nil
+}
+
+// InvokeStream is Invoke for a function whose front doors take streams, as far as they can: the
+// answer to an HTTP API, to a load balancer or to no request at all is whole, and so are its
+// errors. The answer is an io.Closer too and says in ContentType what it is. It has to be read
+// to its end or closed; an error of Read says that the answer is cut short. The handler runs on
+// while the answer is read; its context ends with the answer.
+func (i *Invoker) InvokeStream(ctx context.Context, payload []byte) (io.Reader, error) {
+	v, answer, err := i.begin(ctx, payload, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case v == nil:
+		return newWhole(answer), nil
+	case !v.door.streams():
+		return newWhole(v.buffered()), nil
+	}
+	return v.stream(), nil
+}
+
+// invocation is an event that is a request.
+type invocation struct {
+	*Invoker
+	door   door
+	ctx    context.Context // ends a reserve before the time does
+	cancel context.CancelFunc
+	grace  time.Duration // half of the reserve
+	isHead bool
+
+	request *http.Request
+	bad     *refusal // instead of a request
+}
+
+// begin reads an event. Whatever is no request it answers itself, and v is nil. streaming says
+// that the answer may be a stream where the door takes one.
+func (i *Invoker) begin(ctx context.Context, payload []byte, streaming bool) (v *invocation, answer []byte, err error) {
 	e, d, err := decodeEvent(payload)
 	if err != nil {
 		if w, ok := decodeWork(payload); ok {
-			return i.work(ctx, payload, w)
+			answer, err = i.work(ctx, payload, w)
 		}
-		return nil, err
+		return nil, answer, err
 	}
 	if d == noDoor {
 		i.logger().WarnContext(ctx, "lambda: empty event")
-		return httpAPI2.answer(emptyEvent.response(false)), nil // the form that most doors can read
+		return nil, httpAPI2.answer(emptyEvent.response(false)), nil // the form that most doors can read
 	}
-	ctx, grace, cancel := withReserve(ctx)
-	defer cancel()
-	ctx = d.withLimit(ctx)
+	v = &invocation{Invoker: i, door: d, isHead: e.method(d) == http.MethodHead}
+	v.ctx, v.grace, v.cancel = withReserve(ctx)
+	if streaming && d.streams() {
+		v.ctx = withStreamLimit(v.ctx)
+	} else {
+		v.ctx = d.withLimit(v.ctx)
+	}
 	if id := e.identity(d); id != (host.Identity{}) {
-		ctx = host.WithIdentity(ctx, id)
+		v.ctx = host.WithIdentity(v.ctx, id)
 	}
-	r, bad := e.request(ctx, d)
-	isHead := e.method(d) == http.MethodHead
-	if bad != nil {
-		i.logger().WarnContext(ctx, "lambda: request refused", "reason", bad.reason)
-		return d.answer(bad.response(isHead)), nil
+	if v.request, v.bad = e.request(v.ctx, d); v.bad != nil {
+		i.logger().WarnContext(ctx, "lambda: request refused", "reason", v.bad.reason)
 	}
-	res := i.serve(r, d, isHead, grace)
-	answer, size := d.encode(res)
+	return v, nil, nil
+}
+
+// buffered is the whole answer of a request.
+func (v *invocation) buffered() []byte {
+	defer v.cancel()
+	d := v.door
+	if v.bad != nil {
+		return d.answer(v.bad.response(v.isHead))
+	}
+	r := v.start(newResponseWriter(v.isHead, d.limit()))
+	defer r.free()
+	answer, size := d.encode(r.result(r.wait(nil)))
 	if answer == nil {
-		i.logger().ErrorContext(ctx, "lambda: response too large", "bytes", size, "limit", d.limit())
-		answer = d.answer(tooLarge(size, d.limit()).response(isHead))
+		v.logger().ErrorContext(v.ctx, "lambda: response too large", "bytes", size, "limit", d.limit())
+		answer = d.answer(tooLarge(size, d.limit()).response(v.isHead))
 	}
-	return answer, nil
+	return answer
 }
 
 // answer encodes one of this package's own responses, which are all small.
@@ -110,57 +164,92 @@ type outcome int
 const (
 	outstayed outcome = iota // it has not ended yet, and its time is over
 	answered                 // it has not ended yet, and has answered
+	begun                    // it has not ended yet, and streams
 	returned
 	exited // runtime.Goexit
 	panicked
 )
 
-// serve runs the handler for as long as there is time.
-func (i *Invoker) serve(r *http.Request, d door, isHead bool, grace time.Duration) *response {
-	w := newResponseWriter(isHead, d.limit())
-	ended, whole := make(chan outcome, 1), make(chan struct{})
-	r = r.WithContext(host.WithAnswered(r.Context(), sync.OnceFunc(func() { close(whole) })))
-	ctx, method, path := r.Context(), r.Method, r.URL.Path // r is the handler's from here on
-	go i.run(w, r, ended)
+// running is a handler at work on a request.
+type running struct {
+	*invocation
+	w     *responseWriter
+	ended chan outcome  // holds how the handler ended
+	whole chan struct{} // closed when the handler says that its answer is complete
 
-	var how outcome
-	select {
-	case how = <-ended:
-	case <-whole:
-		how = answered
-	case <-ctx.Done():
-		timer := time.NewTimer(grace)
-		select {
-		case how = <-ended:
-		case <-whole:
-			how = answered
-		case <-timer.C:
-		}
-		timer.Stop()
+	method, path string // for the log; the request is the handler's
+
+	late *time.Timer // ends the grace; nil as long as the handler has time
+}
+
+// start runs the handler with w, or with what w is wrapped in.
+func (v *invocation) start(w *responseWriter) *running {
+	r := &running{invocation: v, w: w, ended: make(chan outcome, 1), whole: make(chan struct{}),
+		method: v.request.Method, path: v.request.URL.Path}
+	request := v.request.WithContext(host.WithAnswered(v.ctx, sync.OnceFunc(func() { close(r.whole) })))
+	var writer http.ResponseWriter = w
+	if w.flow != nil {
+		writer = streamWriter{w}
 	}
+	go v.run(writer, request, r.ended)
+	return r
+}
 
+// wait returns when the handler has ended or answered, or has no time left, or has begun to
+// stream. more, if it is not nil, ends it too, with begun.
+func (r *running) wait(more <-chan struct{}) outcome {
+	for {
+		done, late := r.ctx.Done(), (<-chan time.Time)(nil)
+		if r.late != nil {
+			done, late = nil, r.late.C
+		}
+		select {
+		case how := <-r.ended:
+			return how
+		case <-r.whole:
+			return answered
+		case <-more:
+			return begun
+		case <-done:
+			r.late = time.NewTimer(r.grace)
+		case <-late:
+			return outstayed
+		}
+	}
+}
+
+// free lets go of what the invocation holds; its context ends.
+func (r *running) free() {
+	if r.late != nil {
+		r.late.Stop()
+	}
+	r.cancel()
+}
+
+// result is the answer of a handler that has not begun to stream.
+func (r *running) result(how outcome) *response {
 	var res response
 	switch how {
 	case panicked:
-		w.take()
-		return internal.response(isHead)
+		r.w.take()
+		return internal.response(r.isHead)
 	case exited:
 		// It may have answered whole before it ended its goroutine.
-		if res = w.take(); !res.stands(isHead) {
-			return internal.response(isHead)
+		if res = r.w.take(); !res.stands(r.isHead) {
+			return internal.response(r.isHead)
 		}
 	case returned:
-		res = w.finish()
+		res = r.w.finish()
 	case answered:
 		// Its goroutine goes on when the next invocation thaws the process.
-		i.logger().WarnContext(ctx, "lambda: handler still running after its answer", "method", method, "path", path)
-		if res = w.take(); !res.stands(isHead) {
-			return internal.response(isHead)
+		r.logger().WarnContext(r.ctx, "lambda: handler still running after its answer", "method", r.method, "path", r.path)
+		if res = r.w.take(); !res.stands(r.isHead) {
+			return internal.response(r.isHead)
 		}
-	case outstayed:
-		i.logger().ErrorContext(ctx, "lambda: handler still running at the end of its time", "method", method, "path", path)
-		if res = w.take(); !res.stands(isHead) {
-			return outOfTime.response(isHead)
+	default:
+		r.logger().ErrorContext(r.ctx, "lambda: handler still running at the end of its time", "method", r.method, "path", r.path)
+		if res = r.w.take(); !res.stands(r.isHead) {
+			return outOfTime.response(r.isHead)
 		}
 	}
 	res.sniff()

@@ -19,6 +19,14 @@ const (
 	// two readings would be lost to a bare 502 if the larger one were wrong.
 	maxALBPayload = 1_000_000
 
+	// maxStream is the largest body of a streamed response. The documentation says 200 MB (20 until
+	// 2025), and not which.
+	maxStream = 200_000_000
+
+	// maxPrelude is the largest prelude of a streamed response, its delimiter included: an API
+	// Gateway looks for that in the first 16 KB.
+	maxPrelude = 16 << 10
+
 	// headAllowance is what host.Fits reserves for everything around the body,
 	// which the handler may not have set yet. Gateways refuse headers above 10 KiB.
 	headAllowance = 16 << 10
@@ -30,6 +38,11 @@ func (d door) limit() int {
 		return maxALBPayload
 	}
 	return maxPayload
+}
+
+// withStreamLimit announces the limit of a stream to the handler. Nothing in it is escaped.
+func withStreamLimit(ctx context.Context) context.Context {
+	return host.WithResponseLimit(ctx, maxStream, func(body []byte) bool { return len(body) <= maxStream })
 }
 
 // withLimit announces d's limit to the handler.

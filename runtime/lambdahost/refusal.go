@@ -39,6 +39,11 @@ func tooLarge(size, limit int) *refusal {
 		fmt.Sprintf("the response of %d bytes exceeds the platform's limit of %d bytes", size, limit)}
 }
 
+func headerTooLarge(size, limit int) *refusal {
+	return &refusal{http.StatusInternalServerError, codeInternalError, "response_too_large",
+		fmt.Sprintf("the response's header of %d bytes exceeds the platform's limit of %d bytes", size, limit)}
+}
+
 func (f *refusal) response(isHead bool) *response {
 	res := &response{status: f.status, header: http.Header{"Content-Type": jsonResponse}}
 	if isHead {

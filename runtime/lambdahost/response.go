@@ -63,6 +63,16 @@ func (d door) encode(res *response) (answer []byte, size int) {
 	return append(b, '}'), size
 }
 
+// prelude is what stands before the body of a streamed response: status and header as JSON, and
+// the eight zero bytes that end it.
+func (d door) prelude(res *response) []byte {
+	b := make([]byte, 0, usualHead)
+	b = append(b, `{"statusCode":`...)
+	b = strconv.AppendInt(b, int64(res.status), 10)
+	b = d.appendHeader(b, res.header)
+	return append(b, "}\x00\x00\x00\x00\x00\x00\x00\x00"...)
+}
+
 // usualHead is room for everything around the body of a usual answer.
 const usualHead = 768
 

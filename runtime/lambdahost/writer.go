@@ -10,19 +10,24 @@ import (
 // WriteHeader counts and fixes the header, a Write without one means 200, and a
 // status that allows no body gets none.
 //
-// It is no http.Flusher: nothing reaches the client before the handler returns,
-// and handlers take a Flusher for a promise that they can stream.
+// It is no http.Flusher, as handlers take a Flusher for a promise that they can stream:
+// where a front door takes streams, the handler has a streamWriter, which is one.
 //
 // Once the response has been taken, writes fail with http.ErrHandlerTimeout, so a
 // handler that was left behind can neither race with the answer nor change it.
 type responseWriter struct {
 	header http.Header // the handler's; this package reads it only inside the handler's own calls or after its return
 	isHead bool
-	limit  int // of the body in memory
+	limit  int // of the body
 
-	mu    sync.Mutex
-	res   response
-	taken bool
+	begun chan struct{} // closed when the response begins to stream; nil if it cannot
+	flow  *flow         // the body from then on; nil if it cannot
+
+	mu        sync.Mutex
+	res       response
+	taken     bool
+	streaming bool // begun is closed
+	held      bool // it does not begin any more
 }
 
 func newResponseWriter(isHead bool, limit int) *responseWriter {
@@ -59,6 +64,10 @@ func (w *responseWriter) writeHeader(status int) {
 // and the handler told so, rather than kept in memory to its end.
 func (w *responseWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
+	if w.streaming {
+		w.mu.Unlock()
+		return w.flow.write(p) // which waits for the reader
+	}
 	defer w.mu.Unlock()
 	if w.taken {
 		return 0, http.ErrHandlerTimeout
@@ -76,6 +85,9 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 		return 0, &tooLargeError{size: w.res.size, limit: w.limit}
 	}
 	w.res.body = append(w.res.body, p...)
+	if w.flow != nil && len(w.res.body) > maxCollected {
+		w.stream()
+	}
 	return len(p), nil
 }
 

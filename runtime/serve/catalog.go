@@ -36,6 +36,9 @@ type catalog struct {
 	capabilities  mcp.ServerCapabilities
 	clientLogging bool
 	streams       bool // the host can
+	// buffered is what this is to a request that cannot be answered with a stream although the
+	// host can stream; nil where the host cannot.
+	buffered *catalog
 }
 
 // tool is a tool with what its calls need.
@@ -134,8 +137,15 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 	}
 	c.basicScopes = c.commonScopes()
 	h.addLists(c, &s)
-	c.capabilities = h.capabilitiesOf(&s)
+	before := h.catalog.Load()
+	c.capabilities = h.capabilitiesOf(&s, before, c.streams)
 	c.discover = sync.OnceValues(func() ([]byte, error) { return c.encodeDiscover(&s) })
+	if c.streams {
+		if before != nil {
+			before = before.buffered
+		}
+		c.buffered = c.withoutStreams(&s, h.capabilitiesOf(&s, before, false))
+	}
 	c.resolve = func() error {
 		errs := []error{s.Check()}
 		for _, l := range c.lists {
@@ -146,6 +156,15 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		return errors.Join(append(errs, err)...)
 	}
 	return c, nil
+}
+
+// withoutStreams is c as a request sees it that cannot be answered with a stream: some doors of one
+// function take streams and some do not, and so may the middleware in front of some paths.
+func (c *catalog) withoutStreams(s *thaw.Server, capabilities mcp.ServerCapabilities) *catalog {
+	b := *c
+	b.streams, b.capabilities = false, capabilities
+	b.discover = sync.OnceValues(func() ([]byte, error) { return b.encodeDiscover(s) })
+	return &b
 }
 
 // addTools fills c.tools and leaves in s the tools that are served.
@@ -212,14 +231,14 @@ func clientLogging(s *thaw.Server) bool {
 
 // capabilitiesOf advertises exactly what answers (V-09). Changes are told only where a
 // process lives on and can stream (L-15).
-func (h *Handler) capabilitiesOf(s *thaw.Server) mcp.ServerCapabilities {
-	live := h.host.Resident && h.host.Streaming
+func (h *Handler) capabilitiesOf(s *thaw.Server, last *catalog, streams bool) mcp.ServerCapabilities {
+	live := h.host.Resident && streams
 	var c mcp.ServerCapabilities
 	completes := false
 	// What was offered once stays offered, empty if need be: clients keep what discover
 	// said.
 	var before mcp.ServerCapabilities
-	if last := h.catalog.Load(); last != nil {
+	if last != nil {
 		before = last.capabilities
 	}
 	if len(s.Tools) > 0 || before.Tools != nil {
@@ -243,7 +262,7 @@ func (h *Handler) capabilitiesOf(s *thaw.Server) mcp.ServerCapabilities {
 	if h.engine != nil {
 		c.Extensions = map[string]json.RawMessage{tasksExtension: json.RawMessage("{}")} // T-01
 	}
-	if clientLogging(s) && h.host.Streaming || before.Logging != nil {
+	if clientLogging(s) && streams || before.Logging != nil {
 		c.Logging = &struct{}{}
 	}
 	return c

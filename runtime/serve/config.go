@@ -77,6 +77,13 @@ var serverSettings = []setting{
 		return nil
 	}},
 	{name: "THAW_DISPATCH", allowed: "local, where a process stays", url: true, open: openDispatch, schemes: dispatchSchemes},
+	// Only checked: the host reads it itself, before anything is configured.
+	{name: "THAW_LAMBDA_STREAMING", allowed: "on or off; default off", read: func(_ *Options, v string) error {
+		if v != "on" && v != "off" {
+			return errors.New("neither on nor off")
+		}
+		return nil
+	}},
 	{name: "THAW_MCTP", allowed: "off", read: only("off")},
 	{name: "THAW_ROLE", allowed: "api, worker or all; default all", read: func(o *Options, v string) error {
 		if v != roleAPI && v != roleWorker && v != roleAll {

@@ -51,7 +51,7 @@ func checkListenParams(q *request) *failure {
 			}
 		}
 	}
-	if !q.acceptsStream || !q.out.canStream {
+	if !q.acceptsStream {
 		return &failure{status: http.StatusNotAcceptable, code: mcp.CodeInvalidRequest, reason: reasonNotAcceptable,
 			message: "Not acceptable: subscriptions/listen answers text/event-stream"}
 	}

@@ -81,6 +81,9 @@ func (h *Handler) answer(q *request) {
 	q.out.init(h, q.w, q.r)
 	defer q.out.stop()
 	defer q.contain()
+	if !q.out.canStream && q.cat.buffered != nil {
+		q.cat = q.cat.buffered
+	}
 	for _, check := range checks {
 		if f := check(q); f != nil {
 			if f != answered {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -55,16 +56,26 @@ func (r *plainRecorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Behind middleware that takes streaming away, a call that tells its progress still answers.
+// Behind middleware that takes streaming away, a call that tells its progress still answers, and
+// nothing is advertised that could only be streamed (V-09). The same goes for the front doors of a
+// function that do not take what others of it do.
 func TestWriterWithoutFlush(t *testing.T) {
 	h, _ := newHandler(t, steps(), Options{Host: resident})
 	wrapped := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(&plainRecorder{ResponseWriter: w}, r) })
+	for _, c := range []struct {
+		h    http.Handler
+		want string
+	}{{h, `"capabilities":{"tools":{"listChanged":true},"logging":{}}`}, {wrapped, `"capabilities":{"tools":{}}`}} {
+		if got := do(t, c.h, post{method: "server/discover"}.request(t)); !strings.Contains(got.raw, c.want) {
+			t.Errorf("%s, want %s", got.raw, c.want)
+		}
+	}
 	got := do(t, wrapped, withMeta(`{"progressToken":1}`).request(t))
 	if got.header.Get("Content-Type") != "application/json" || len(got.messages) != 1 || !strings.Contains(got.raw, "done") {
 		t.Errorf("%v %s", got.header, got.raw)
 	}
 	p := post{method: "subscriptions/listen", params: map[string]any{"notifications": map[string]any{}}}
-	if got := do(t, wrapped, p.request(t)); got.status != 406 {
+	if got := do(t, wrapped, p.request(t)); got.status != 404 || got.code() != -32601 {
 		t.Errorf("listen: %d %s", got.status, got.raw)
 	}
 }
@@ -154,8 +165,25 @@ func TestCutOffByTheStop(t *testing.T) {
 	}
 }
 
-// A host that sends an answer only when it is whole hears of one that a deaf handler got.
+// A host that sends an answer only when it is whole, or has to tell a broken one from a whole one,
+// hears of one that a handler got which did not return.
 func TestAnsweredIsTold(t *testing.T) {
+	t.Run("deaf", deafHandler)
+	t.Run("Goexit", func(t *testing.T) {
+		h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{tool1(func(context.Context) (any, error) { runtime.Goexit(); return nil, nil }, nil)}}, Options{})
+		r, w := callT().request(t), httptest.NewRecorder()
+		told, done := false, make(chan struct{})
+		go func() {
+			defer close(done)
+			h.ServeHTTP(w, r.WithContext(host.WithAnswered(r.Context(), func() { told = strings.Contains(w.Body.String(), "panic") })))
+		}()
+		if <-done; !told {
+			t.Errorf("not told of %s", w.Body)
+		}
+	})
+}
+
+func deafHandler(t *testing.T) {
 	release := make(chan struct{})
 	h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{
 		tool1(func(context.Context) (any, error) { <-release; return "late", nil }, &thaw.ToolOptions{Timeout: time.Millisecond}),

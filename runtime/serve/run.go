@@ -166,6 +166,7 @@ func (c *running) broke(value any, stack []byte) {
 		c.send(o)
 		if value == nil {
 			c.out.flush()
+			host.Answered(c.ctx)
 		}
 	})
 }
