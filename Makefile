@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint unit race fuzz conformance e2e bench build clean
+.PHONY: help demo test check lint unit race fuzz conformance e2e e2e-deploy bench build clean build-ApiFunction build-WorkerFunction build-FilesFunction
 
 export THAW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/thaw
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -46,6 +46,9 @@ conformance: ## the official MCP suite against the fixture server
 e2e: ## foreign clients, emulators and differential tests (own module)
 	@cd e2e && go test -count=1 ./...
 
+e2e-deploy: ## sam build and sam deploy to an emulator of AWS, and a client against what is there
+	@cd e2e && go test -count=1 ./deploy
+
 bench: ## one line a budget: ratio NAME VALUE budget BUDGET
 	@cd e2e && go run ./bench
 
@@ -59,5 +62,11 @@ fuzz: ## every fuzz target for FUZZTIME (2m) each
 build: ## a static, stripped build of functions/server for Lambda in bin/
 	@CGO_ENABLED=0 go build -tags lambda.norpc -trimpath -ldflags '-s -w' -o bin/server ./functions/server
 
+# sam build makes each function by the target of its name, in a copy of this folder.
+LAMBDA_ARCH ?= arm64
+build-ApiFunction build-WorkerFunction build-FilesFunction:
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$(LAMBDA_ARCH) go build -tags lambda.norpc -trimpath -ldflags '-s -w' -o "$(ARTIFACTS_DIR)/bootstrap" ./functions/server
+	@if [ -f apikeys ]; then install -m 0644 apikeys "$(ARTIFACTS_DIR)/apikeys"; fi
+
 clean: ## what the targets left in the tree
-	@rm -rf bin out .thaw
+	@rm -rf bin out .thaw .aws-sam

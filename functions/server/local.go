@@ -30,7 +30,7 @@ func openFolder(path string) (deletefiles.Files, error) {
 	return dir, nil
 }
 
-const allowedEnvironments = "a folder, which is made when it is needed"
+const allowedEnvironments = "a folder, which is made when it is needed, or s3://BUCKET[/PREFIX]"
 
 func openEnvironments(path string) (provision.Cloud, error) {
 	info, err := os.Stat(path)

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	files, noFiles := openFiles(context.Background(), os.Getenv(filesRoot))
-	cloud, noCloud := openCloud(os.Getenv(environmentsRoot))
+	cloud, noCloud := openCloud(context.Background(), os.Getenv(environmentsRoot))
 	// The program's own settings are told beside those of the server.
 	own := serve.Kit{Configure: func(*serve.Options) error { return errors.Join(noFiles, noCloud) }}
 	serve.Main(functions.Server(functions.Deps{Files: files, Cloud: cloud}), awskit.Kit(), local, own)

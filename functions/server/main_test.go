@@ -65,6 +65,9 @@ func TestCommands(t *testing.T) {
 		{name: "a prefix of a dot", args: []string{"check"}, env: []string{"FILES_ROOT=s3://bucket/.", region}, code: 2, stderr: `the prefix "." is no clean path`},
 		{name: "no region", args: []string{"check"}, env: []string{"FILES_ROOT=s3://bucket"}, code: 2, stderr: "AWS_REGION is not set"},
 		{name: "environments in a folder", args: []string{"tools"}, env: []string{"ENVIRONMENTS_ROOT=./new"}, stdout: "provision_environment"},
+		{name: "environments in a bucket", args: []string{"tools"}, env: []string{"ENVIRONMENTS_ROOT=s3://bucket/a", region}, stdout: "provision_environment"},
+		{name: "environments in no bucket", args: []string{"check"}, env: []string{"ENVIRONMENTS_ROOT=s3://Bucket", region}, code: 2,
+			stderr: `ENVIRONMENTS_ROOT="s3://Bucket": "Bucket" is no name of a bucket; allowed is a folder`},
 		{name: "without environments", args: []string{"call", "provision_environment", `{"region": "eu-west1"}`}, code: 1, stderr: `unknown tool "provision_environment"`},
 		{name: "environments in a file", args: []string{"check"}, env: []string{"ENVIRONMENTS_ROOT=" + file}, code: 2, stderr: "it is no folder; allowed is a folder"},
 		{name: "environments in a cloud", args: []string{"check"}, env: []string{"ENVIRONMENTS_ROOT=gcp://project"}, code: 2, stderr: `there is no scheme "gcp"; allowed is`},
@@ -96,7 +99,7 @@ func TestBuildForLambda(t *testing.T) {
 	if _, stderr, code := run(t, binary, []string{"FILES_ROOT=."}, "check"); code != 2 || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
-	const noCloud = `ENVIRONMENTS_ROOT=".": a build for Lambda has no folders; allowed is nothing`
+	const noCloud = `ENVIRONMENTS_ROOT=".": a build for Lambda has no folders; allowed is s3://BUCKET[/PREFIX]`
 	if _, stderr, code := run(t, binary, []string{"ENVIRONMENTS_ROOT=."}, "check"); code != 2 || !strings.Contains(stderr, noCloud) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}

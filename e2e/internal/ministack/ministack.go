@@ -17,8 +17,8 @@ import (
 	"github.com/thaw-mcp/thaw/e2e/internal/pypi"
 )
 
-// Server is a MiniStack of a test's own: empty, and in memory. It speaks for every service
-// and does not judge permissions.
+// Server is a MiniStack of a test's own: empty, and in memory. It speaks for every service,
+// and judges no permissions unless it is told to.
 type Server struct{ Endpoint string }
 
 const (
@@ -31,8 +31,9 @@ const startTime = 60 * time.Second
 
 // Start runs one on a free loopback port until the test ends, installing it before the
 // first time. A test that cannot have it fails. What it writes goes to the log of a test
-// that fails.
-func Start(t testing.TB) *Server {
+// that fails. More settings of it are environment variables: with AUTH=true functions may do
+// what their roles say.
+func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	python, err := pypi.Install(t.Context(), "ministack")
 	if err != nil {
@@ -49,8 +50,10 @@ func Start(t testing.TB) *Server {
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + folder, "TMPDIR=" + folder, "PYTHONDONTWRITEBYTECODE=1",
 		"BIND_HOST=" + host, "GATEWAY_PORT=" + port, "MINISTACK_HOST=" + host, "MINISTACK_REGION=" + region,
-		"IOT_MTLS_ENABLED=0", // which would listen on every interface
+		"IOT_MTLS_ENABLED=0",                 // which would listen on every interface
+		"AWS_ENDPOINT_URL=http://" + address, // functions have it too, and so find the other services here
 	}
+	cmd.Env = append(cmd.Env, settings...)
 	lines := fixture.Start(t, cmd)
 	ended := make(chan struct{})
 	go func() {

@@ -39,7 +39,8 @@ func Install(ctx context.Context, program string) (python string, err error) {
 			return err
 		}
 		pip := exec.CommandContext(ctx, python3(folder), "-m", "pip", "install", "--quiet", "--no-input",
-			"--disable-pip-version-check", "--require-hashes", "--requirement", "/dev/stdin")
+			"--disable-pip-version-check", "--require-hashes", "--no-deps", // the file has them all
+			"--requirement", "/dev/stdin")
 		pip.Stdin = bytes.NewReader(requirements)
 		_, err := output(pip)
 		return err
