@@ -12,10 +12,15 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"golang.org/x/mod/modfile"
 )
 
 //go:embed templates
 var templates embed.FS
+
+// functions are what templates call.
+var functions = template.FuncMap{"quoted": modfile.AutoQuote} // as go.mod wants a path with spaces
 
 // values are what templates are filled with.
 type values struct {
@@ -38,7 +43,7 @@ func render(kind, folder string, v values) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		t, err := template.New(path.Base(name)).Option("missingkey=error").ParseFS(templates, name)
+		t, err := template.New(path.Base(name)).Option("missingkey=error").Funcs(functions).ParseFS(templates, name)
 		if err != nil {
 			return err
 		}
@@ -104,8 +109,12 @@ func mustBeMissing(name string) error {
 	return err
 }
 
-// replaceFile changes a file's content in one step; its permissions stay.
+// replaceFile changes a file's content in one step; its permissions stay, and a link to it.
 func replaceFile(name string, content []byte) error {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return err

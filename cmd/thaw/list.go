@@ -36,7 +36,28 @@ func addTool(src []byte, importPath string) ([]byte, error) {
 	}
 	at := fset.File(file.Pos())
 	src = insert(src, lineOfTool(at, list, name+".New()"), lineOfImport(at, file, importPath))
-	return format.Source(src)
+	if src, err = format.Source(src); err != nil {
+		return nil, err
+	}
+	return src, mustHave(src, importPath, len(list.Elts)+1)
+}
+
+// mustHave is an error if a list has not got the tool that was written into it: a comment over
+// several lines swallows what is written there.
+func mustHave(src []byte, importPath string, tools int) error {
+	file, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	list, err := toolList(file)
+	if err != nil {
+		return err
+	}
+	imported := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return importedBy(i) == importPath })
+	if !imported || len(list.Elts) != tools {
+		return errors.New("a comment stands where a line belongs")
+	}
+	return nil
 }
 
 // text is something to be written at an offset.

@@ -51,13 +51,17 @@ func write(t *testing.T, name, content string) {
 	}
 }
 
-// snapshot is every file below a folder with its content, and every folder.
+// snapshot is every file below a folder with its content, every link and every folder.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(name string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			all[name] = ""
+			return err
+		}
+		if entry.Type() == os.ModeSymlink {
+			all[name], err = os.Readlink(name)
 			return err
 		}
 		b, err := os.ReadFile(name)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/mod/module"
 )
 
 // toolName is what MCP lets a tool be called (F-05).
@@ -16,9 +18,9 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 // packageName is what is left of a name that Go can import.
 var packageName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
-// reserved are packages that the files of a tool and its test import, and folders that mean
-// something else to Go.
-var reserved = []string{"context", "testing", "thaw", "thawtest", "main", "internal", "vendor", "testdata"}
+// reserved are what the files of a tool and its test import and call something, packages that
+// cannot be imported, and folders that mean something else to Go.
+var reserved = []string{"context", "testing", "thaw", "thawtest", "t", "main", "init", "documentation", "internal", "vendor", "testdata"}
 
 // packageOf is the package, and the folder, of the tool name: its letters and digits in
 // lower case.
@@ -30,7 +32,8 @@ func packageOf(name string) (string, error) {
 	switch {
 	case !packageName.MatchString(p):
 		return "", fmt.Errorf("%w: the name %q: its letters and digits name a Go package, so a letter comes first", errUsage, name)
-	case token.IsKeyword(p), types.Universe.Lookup(p) != nil, slices.Contains(reserved, p):
+	// CheckImportPath knows what Windows has no files of.
+	case token.IsKeyword(p), types.Universe.Lookup(p) != nil, slices.Contains(reserved, p), module.CheckImportPath(p) != nil:
 		return "", fmt.Errorf("%w: the name %q: its package would be %q, which means something else in Go", errUsage, name, p)
 	}
 	return p, nil

@@ -47,14 +47,11 @@ func (p *program) newServer(ctx context.Context, args []string) error {
 		return err
 	}
 	made, err := makeEmpty(dir)
-	if err != nil {
-		return err
+	if err == nil {
+		err = writeServer(ctx, dir, v)
 	}
-	if err := writeServer(ctx, dir, v); err != nil {
-		if made {
-			err = errors.Join(err, os.Remove(dir)) // writeServer has left it empty
-		}
-		return err
+	if err != nil {
+		return errors.Join(err, removeFolders(made)) // writeServer has left them empty
 	}
 	fmt.Fprintf(p.out, "%s has the server %s with the tool %s\n  cd %s && go run .\n", dir, v.Name, firstTool, dir)
 	return nil
@@ -88,18 +85,35 @@ func (p *program) source(checkout string) (version, folder string, err error) {
 	return "", "", fmt.Errorf("%w: this program was built from a checkout of thaw and not from a release: say with -thaw where that is", errUsage)
 }
 
-// makeEmpty makes a folder, or takes one that is there if it is empty.
-func makeEmpty(dir string) (made bool, err error) {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return true, os.MkdirAll(dir, 0o755)
-	case err != nil:
-		return false, err
-	case len(entries) > 0:
-		return false, fmt.Errorf("%s is not empty", dir)
+// makeEmpty makes a folder and those above it that are missing, and returns them, the innermost
+// first. One that is there is taken if it is empty.
+func makeEmpty(dir string) (made []string, err error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(at); err == nil {
+			break
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		made = append(made, at)
 	}
-	return false, nil
+	if len(made) > 0 {
+		return made, os.MkdirAll(dir, 0o755)
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s is not empty", dir)
+	}
+	return nil, err
+}
+
+// removeFolders removes empty folders, the innermost first. One may be missing.
+func removeFolders(dirs []string) (err error) {
+	for _, d := range dirs {
+		if e := os.Remove(d); !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // writeServer writes a server into an empty folder, whole or not at all.

@@ -20,7 +20,7 @@ func TestServer(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "go run .") {
 		t.Fatalf("new server: code %d\n%s%s", code, stdout, stderr)
 	}
-	for _, name := range []string{"word_count", "Weather.forecast-2"} {
+	for _, name := range []string{"word_count", "Weather.forecast-2", "C"} {
 		// From a folder below the module's too.
 		if code, _, stderr := run(t, filepath.Join(dir, "functions"), "new", "tool", name); code != 0 {
 			t.Fatalf("new tool %s: code %d\n%s", name, code, stderr)
@@ -102,6 +102,7 @@ func checkNames(t *testing.T, dir string) {
 	const want = `import (
 	"github.com/thaw-mcp/thaw"
 
+	"example.com/My.tools-1/functions/c"
 	"example.com/My.tools-1/functions/greet"
 	"example.com/My.tools-1/functions/weatherforecast2"
 	"example.com/My.tools-1/functions/wordcount"
@@ -115,6 +116,7 @@ func Server() thaw.Server {
 			greet.New(),
 			wordcount.New(),
 			weatherforecast2.New(),
+			c.New(),
 		},
 	}
 }
@@ -124,9 +126,14 @@ func Server() thaw.Server {
 	}
 }
 
+// Its checkout has a path that go.mod wants quoted.
 func TestServerInAnEmptyFolder(t *testing.T) {
 	dir := t.TempDir()
-	code, stdout, stderr := run(t, dir, "new", "server", "-module", "github.com/acme/helpers/v2", "-thaw", repository(t), ".")
+	checkout := filepath.Join(t.TempDir(), "a checkout")
+	if err := os.Symlink(repository(t), checkout); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, dir, "new", "server", "-module", "github.com/acme/helpers/v2", "-thaw", checkout, ".")
 	if code != 0 || !strings.Contains(stdout, "has the server helpers with") {
 		t.Fatalf("code %d\n%s%s", code, stdout, stderr)
 	}
@@ -153,6 +160,9 @@ func TestServerRefused(t *testing.T) {
 		{"a folder of the checkout", []string{"-thaw", filepath.Join(thaw, "cmd"), "new"}, 2, "is no checkout of thaw"},
 		{"no release, and nothing named", []string{"new"}, 2, "say with -thaw where that is"},
 		{"a thaw that lacks packages", []string{"-thaw", broken, "new"}, 1, "go mod tidy"},
+		{"the same, in a folder below one that is missing", []string{"-thaw", broken, "empty/a/b"}, 1, "go mod tidy"},
+		{"a folder that cannot be made", []string{"-thaw", thaw, "empty/" + strings.Repeat("a", 256)}, 1, "file name too long"},
+		{"a link to nowhere", []string{"-thaw", thaw, "link"}, 1, "link"},
 		{"the same, in a folder that was there", []string{"-thaw", broken, "empty"}, 1, "go mod tidy"},
 	}
 	for _, tt := range tests {
@@ -160,6 +170,9 @@ func TestServerRefused(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "full", "file"), "mine")
 			if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err != nil {
 				t.Fatal(err)
 			}
 			before := snapshot(t, dir)

@@ -48,23 +48,31 @@ func (p *program) newTool(_ context.Context, args []string) error {
 			return fmt.Errorf("%s is not as expected: %w. Nothing was written; with -unlisted the tool is, and you add %s", list, err, byHand(importPath))
 		}
 	}
-	if err := writeTool(functions, folder, values{Module: m.path, Tool: name, Package: pkg, Title: titleOf(name)}); err != nil {
+	if err := writeTool(folder, values{Module: m.path, Tool: name, Package: pkg, Title: titleOf(name)}); err != nil {
 		return err
 	}
 	if unlisted {
 		fmt.Fprintf(p.out, "%s has the tool %s; add to %s\n%s\n", folder, name, list, byHand(importPath))
 		return nil
 	}
-	if err := replaceFile(list, src); err != nil {
-		return errors.Join(err, os.RemoveAll(folder))
+	if err := listTool(list, src, folder); err != nil {
+		return err
 	}
 	fmt.Fprintf(p.out, "%s has the tool %s, and %s its line\n  go test ./functions/...\n", folder, name, list)
 	return nil
 }
 
+// listTool writes the list that has the tool in folder, or takes that away again.
+func listTool(list string, src []byte, folder string) error {
+	if err := replaceFile(list, src); err != nil {
+		return errors.Join(err, os.RemoveAll(folder))
+	}
+	return nil
+}
+
 // writeTool writes a tool's folder, whole or not at all.
-func writeTool(functions, folder string, v values) error {
-	staged, err := stage(functions)
+func writeTool(folder string, v values) error {
+	staged, err := stage(filepath.Dir(folder))
 	if err != nil {
 		return err
 	}

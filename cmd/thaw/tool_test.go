@@ -50,12 +50,18 @@ func TestToolRefused(t *testing.T) {
 		{"predeclared", list, []string{"append"}, 2, `its package would be "append"`},
 		{"what tests import", list, []string{"testing"}, 2, `its package would be "testing"`},
 		{"a folder that Go treats otherwise", list, []string{"test_data"}, 2, `its package would be "testdata"`},
+		{"a package that cannot be imported", list, []string{"init"}, 2, `its package would be "init"`},
+		{"a package that Go takes for a remark", list, []string{"documentation"}, 2, `its package would be "documentation"`},
+		{"what the test is handed", list, []string{"T"}, 2, `its package would be "t"`},
+		{"no file on Windows", list, []string{"NUL"}, 2, `its package would be "nul"`},
 		{"there already", list, []string{"there"}, 1, "there exists already"},
 		{"there by another name", list, []string{"The.Re"}, 1, "there exists already"},
 		{"a name of the list", list, []string{"tools"}, 1, "the name tools is used in it"},
 		{"no list", "package functions\n", []string{"x"}, 1, `it has no []*thaw.Tool{…}. Nothing was written; with -unlisted the tool is, and you add import "example.com/tools/functions/x"`},
 		{"no Go", "tools:\n", []string{"x"}, 1, "expected 'package'"},
 		{"a list of something else", "package functions\n\nimport thaw \"example.com/thaw\"\n\nvar tools = []*thaw.Tool{}\n", []string{"x"}, 1, "it has no []*thaw.Tool{…}"},
+		{"a comment at the end of the list", "package functions\n\nimport \"github.com/thaw-mcp/thaw\"\n\nvar tools = []*thaw.Tool{\n\tnil, /* none\n\tyet */}\n", []string{"x"}, 1, "a comment stands where a line belongs"},
+		{"a comment behind the imports", "package functions\n\nimport \"github.com/thaw-mcp/thaw\" /* of\ntools */\n\nvar tools = []*thaw.Tool{}\n", []string{"x"}, 1, "a comment stands where a line belongs"},
 		{"two lists", list + "\nvar more = []*thaw.Tool{nil}\n", []string{"x"}, 1, "2 times []*thaw.Tool{…}"},
 		{"no list, and there already", "package functions\n", []string{"-unlisted", "there"}, 1, "there exists already"},
 	}
@@ -105,20 +111,42 @@ func TestToolUnlisted(t *testing.T) {
 
 // TestListThatCannotBeWritten: the folder goes again.
 func TestListThatCannotBeWritten(t *testing.T) {
-	dir := moduleWith(t, list)
-	name := filepath.Join(dir, "functions", "functions.go")
-	if err := os.Rename(name, name+".elsewhere"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(name, 0o755); err != nil {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "functions.go")
+	if err := os.Mkdir(name, 0o755); err != nil { // over which no file can be moved
 		t.Fatal(err)
 	}
 	before := snapshot(t, dir)
-	if code, _, stderr := run(t, dir, "new", "tool", "x"); code != 1 || stderr == "" {
-		t.Errorf("code %d, %q", code, stderr)
+	folder := filepath.Join(dir, "x")
+	if err := writeTool(folder, values{Module: "example.com/tools", Tool: "x", Package: "x", Title: "X"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := listTool(name, []byte(list), folder); err == nil {
+		t.Error("the list was written")
 	}
 	if after := snapshot(t, dir); !maps.Equal(before, after) {
 		t.Errorf("it left %v, before there was %v", after, before)
+	}
+}
+
+// TestListBehindALink: the file that a link leads to is the one that changes.
+func TestListBehindALink(t *testing.T) {
+	dir := moduleWith(t, list)
+	name := filepath.Join(dir, "functions", "functions.go")
+	if err := os.Rename(name, name+".there"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("functions.go.there", name); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, dir, "new", "tool", "x"); code != 0 {
+		t.Fatalf("code %d, %q", code, stderr)
+	}
+	if link, err := os.Readlink(name); err != nil || link != "functions.go.there" {
+		t.Errorf("the link leads to %q (%v)", link, err)
+	}
+	if b, err := os.ReadFile(name); err != nil || !strings.Contains(string(b), "x.New()") {
+		t.Errorf("the list is %s (%v)", b, err)
 	}
 }
 
