@@ -30,6 +30,7 @@ func main() {
 	flag.DurationVar(&p.loadTime, "loadtime", 2*time.Second, "of one measurement under load")
 	flag.IntVar(&p.loadRounds, "loadrounds", 3, "measurements under load; the median counts")
 	flag.IntVar(&p.starts, "starts", 21, "starts of each program; the median counts")
+	flag.IntVar(&p.warmCalls, "warmcalls", 200, "of each function after its start; the median counts")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -43,11 +44,11 @@ func main() {
 
 // plan says how long and how often.
 type plan struct {
-	callTime, loadTime             time.Duration
-	callRounds, loadRounds, starts int
+	callTime, loadTime                        time.Duration
+	callRounds, loadRounds, starts, warmCalls int
 }
 
-var programs = []string{"floor", "thaw1", "thaw50", "gosdk50", "hello", "lambda1", "lambda50"}
+var programs = []string{"floor", "thaw1", "thaw50", "gosdk50", "hello", "lambda1", "lambda50", "gosdklambda1", "gosdklambda50"}
 
 func run(ctx context.Context, p plan, w io.Writer) error {
 	dir, err := os.MkdirTemp("", "thaw-bench-")

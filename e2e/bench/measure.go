@@ -71,7 +71,7 @@ func (r *report) sizes(context.Context) error {
 			return err
 		}
 		size[name] = float64(info.Size())
-		r.print("# size %-10s %6.2f MB", name, size[name]/1e6)
+		r.print("# size %-14s %6.2f MB", name, size[name]/1e6)
 	}
 	r.ratio("size_vs_floor", size["thaw1"]/size["floor"], "<=1.3")
 	return nil
@@ -94,23 +94,38 @@ func (r *report) starts(ctx context.Context) error {
 	return nil
 }
 
-// functions does the same behind the Lambda Runtime API.
+// functions does the same behind the Lambda Runtime API, and goes on to call each function
+// while it is warm.
 func (r *report) functions(ctx context.Context) error {
-	m, err := r.medians([]string{"hello", "lambda1", "lambda50"}, func(name string) (time.Duration, error) {
+	names := []string{"hello", "lambda1", "lambda50", "gosdklambda1", "gosdklambda50"}
+	warm := map[string][]float64{}
+	m, err := r.medians(names, func(name string) (time.Duration, error) {
 		check := runtimeapi.CheckAnswer
 		if name == "hello" {
 			check = runtimeapi.CheckAny
 		}
-		return runtimeapi.TimeStart(ctx, r.program(name), check)
+		t, err := runtimeapi.Measure(ctx, r.program(name), r.plan.warmCalls, check)
+		if err == nil {
+			warm[name] = append(warm[name], float64(median(t.Warm)))
+		}
+		return t.Start, err
 	})
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"hello", "lambda1", "lambda50"} {
-		r.print("# lambda start %-10s %8.2f ms", name, ms(m[name]))
+	w := map[string]float64{}
+	for _, name := range names {
+		w[name] = median(warm[name])
+		r.print("# lambda %-14s start %8.2f ms, warm call %8.1f us", name, ms(m[name]), w[name]/1e3)
 	}
 	r.ratio("lambda_start_1_tool_vs_hello", m["lambda1"]/m["hello"], "none")
 	r.ratio("lambda_start_50_tools_vs_hello", m["lambda50"]/m["hello"], "<=1.3")
+	r.ratio("lambda_start_1_tool_go_sdk_vs_thaw", m["gosdklambda1"]/m["lambda1"], "none")
+	r.ratio("lambda_start_50_tools_go_sdk_vs_thaw", m["gosdklambda50"]/m["lambda50"], "none")
+	r.ratio("lambda_warm_1_tool_vs_hello", w["lambda1"]/w["hello"], "none")
+	r.ratio("lambda_warm_50_tools_vs_hello", w["lambda50"]/w["hello"], "none")
+	r.ratio("lambda_warm_1_tool_go_sdk_vs_thaw", w["gosdklambda1"]/w["lambda1"], "none")
+	r.ratio("lambda_warm_50_tools_go_sdk_vs_thaw", w["gosdklambda50"]/w["lambda50"], "none")
 	return nil
 }
 

@@ -15,7 +15,8 @@ import (
 
 // FastMCP's client at what sam deploy has put there, behind each front door, with an API key.
 func TestDeploy(t *testing.T) {
-	a := open(t)
+	account := open(t)
+	a := account.build(t, project(t))
 
 	t.Run("function-url", func(t *testing.T) {
 		s := a.deploy(t, "thaw", "Auth=apikey", "FilesBucket="+files, "EnvironmentsBucket="+environments)
@@ -35,6 +36,16 @@ func TestDeploy(t *testing.T) {
 		s := a.deploy(t, "thaw-rest", "Auth=apikey", "FrontDoor=rest-api", "Streaming=off", "FilesBucket="+files)
 		call(t, s.door(t, "McpUrl", "ApiFunction"), "text_analysis")
 		twoRounds(t, s)
+	})
+	t.Run("a new server", func(t *testing.T) {
+		s := account.build(t, newServer(t)).deploy(t, "thaw-new", "Auth=apikey")
+		alice := s.door(t, "McpUrl", "ApiFunction").client(t, "alice")
+		if want := []string{"greet"}; !slices.Equal(alice.tools, want) {
+			t.Errorf("the tools are %q, want %q", alice.tools, want)
+		}
+		if got := alice.do(t, told{What: "call", Tool: "greet", Arguments: map[string]any{"name": "Ada"}}); string(got.Result) != `{"greeting": "Hello, Ada!"}` {
+			t.Errorf("%+v", got)
+		}
 	})
 }
 

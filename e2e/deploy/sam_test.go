@@ -86,6 +86,27 @@ func project(t *testing.T) string {
 	return folder
 }
 
+// newServer is a project that thaw new server made, with what make deploy begins with.
+func newServer(t *testing.T) string {
+	t.Helper()
+	repository, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "tools")
+	for _, do := range [][]string{
+		{repository, "go", "run", "./cmd/thaw", "new", "server", folder},
+		{folder, "make", "template.yaml", "samconfig.toml"},
+	} {
+		cmd := exec.CommandContext(t.Context(), do[1], do[2:]...)
+		cmd.Dir = do[0]
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", cmd, err, out)
+		}
+	}
+	return folder
+}
+
 // replace changes in a file the matches of a pattern, of which there are n.
 func replace(t *testing.T, file string, n int, pattern, to string) {
 	t.Helper()

@@ -23,12 +23,10 @@ import (
 	"github.com/thaw-mcp/thaw/e2e/internal/ministack"
 )
 
-// account is the emulator's, and a project that was built for it.
+// account is the emulator's.
 type account struct {
 	*ministack.Server
-	s3      *s3.Client
-	keys    map[string]string // API keys by name of their caller
-	project string
+	s3 *s3.Client
 }
 
 // The buckets that a deployment finds in the account.
@@ -40,26 +38,40 @@ const (
 func open(t *testing.T) *account {
 	t.Helper()
 	server := ministack.Start(t, "AUTH=true")
-	a := &account{server, s3.NewFromConfig(server.Config(), func(o *s3.Options) { o.UsePathStyle = true }), map[string]string{}, project(t)}
+	a := &account{server, s3.NewFromConfig(server.Config(), func(o *s3.Options) { o.UsePathStyle = true })}
 	for _, name := range []string{files, environments} {
 		if _, err := a.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name, CreateBucketConfiguration: &s3types.CreateBucketConfiguration{
 			LocationConstraint: s3types.BucketLocationConstraint(server.Config().Region)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return a
+}
+
+// built is a project that was built for an account.
+type built struct {
+	*account
+	folder string
+	keys   map[string]string // API keys by name of their caller
+}
+
+// build builds the project in a folder, which it puts keys into.
+func (a *account) build(t *testing.T, folder string) *built {
+	t.Helper()
+	b := &built{a, folder, map[string]string{}}
 	var lines strings.Builder
 	for _, name := range []string{"alice", "bob"} {
 		key, line, err := auth.NewAPIKey(name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.keys[name] = key
+		b.keys[name] = key
 		fmt.Fprintln(&lines, line)
 	}
-	if err := os.WriteFile(filepath.Join(a.project, "apikeys"), []byte(lines.String()), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "apikeys"), []byte(lines.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	template := filepath.Join(a.project, "template.yaml")
+	template := filepath.Join(folder, "template.yaml")
 	// The emulator unpacks a function somewhere else than Lambda, and runs it in that folder.
 	replace(t, template, 1, `'file:/var/task/apikeys'`, "'file:apikeys'")
 	// Its alarms know no expressions.
@@ -71,22 +83,22 @@ func open(t *testing.T) *account {
 	replace(t, template, 1, `\n +Condition: \{StringEquals: \{kms:MacAlgorithm: HMAC_SHA_256\}\}`, "")
 	// It reads no x-amazon-apigateway-any-method.
 	replace(t, template, 2, `x-amazon-apigateway-any-method:`, "post:")
-	sam(t, a.project, a.Env(), "build")
-	return a
+	sam(t, folder, a.Env(), "build")
+	return b
 }
 
 // stack is what sam deploy made.
 type stack struct {
-	*account
+	*built
 	outputs map[string]string
 	ids     map[string]string // physical ids by logical ones
 }
 
-func (a *account) deploy(t *testing.T, name string, parameters ...string) *stack {
+func (b *built) deploy(t *testing.T, name string, parameters ...string) *stack {
 	t.Helper()
-	sam(t, a.project, a.Env(), append([]string{"deploy", "--stack-name", name, "--no-confirm-changeset", "--no-progressbar", "--parameter-overrides"}, parameters...)...)
-	client := cloudformation.NewFromConfig(a.Config())
-	s := &stack{a, map[string]string{}, map[string]string{}}
+	sam(t, b.folder, b.Env(), append([]string{"deploy", "--stack-name", name, "--no-confirm-changeset", "--no-progressbar", "--parameter-overrides"}, parameters...)...)
+	client := cloudformation.NewFromConfig(b.Config())
+	s := &stack{b, map[string]string{}, map[string]string{}}
 	described, err := client.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
 	if err != nil || len(described.Stacks) != 1 {
 		t.Fatalf("%+v, %v", described, err)

@@ -1,4 +1,5 @@
-// Package runtimeapi times the cold start of a function behind the Lambda Runtime API.
+// Package runtimeapi times a function behind the Lambda Runtime API: its cold start, and the calls
+// after it.
 package runtimeapi
 
 import (
@@ -50,24 +51,48 @@ func CheckAny(b []byte) error {
 	return nil
 }
 
-// TimeStart measures from the start of a function to its first answer's arrival.
-func TimeStart(ctx context.Context, path string, check func([]byte) error) (time.Duration, error) {
+// Times are what one function took.
+type Times struct {
+	Start time.Duration   // from its start to its first answer's arrival
+	Warm  []time.Duration // of each further call, from waking the function to its answer's arrival
+}
+
+// Measure starts a function and calls it 1 + warm times, one after the other.
+func Measure(ctx context.Context, path string, warm int, check func([]byte) error) (Times, error) {
 	event := Event()
 	var log bytes.Buffer
 	f := lambdasim.New(lambdasim.Config{Program: path, MemoryMB: 256, Timeout: patience, Log: &log,
 		Env: []string{"THAW_AUTH=none", "THAW_STORE=none", "THAW_STATE_KEY=none"}})
 	defer f.Close()
-	began := time.Now()
-	answer, err := f.InvokeStream(ctx, event) // which returns when the answer begins, not when the function is done
-	took := time.Since(began)
-	if err != nil {
-		f.Close() // whose log is whole then
-		return 0, fmt.Errorf("%s: %w: %s", path, err, log.Bytes())
+	call := func() (time.Duration, error) {
+		began := time.Now()
+		answer, err := f.InvokeStream(ctx, event) // which returns when the answer begins, not when the function is done
+		took := time.Since(began)
+		if err != nil {
+			f.Close() // whose log is whole then
+			return 0, fmt.Errorf("%s: %w: %s", path, err, log.Bytes())
+		}
+		defer answer.Close()
+		b, err := io.ReadAll(answer)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", path, err)
+		}
+		return took, check(b)
 	}
-	defer answer.Close()
-	b, err := io.ReadAll(answer)
+	start, err := call()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
+		return Times{}, err
 	}
-	return took, check(b)
+	t := Times{Start: start}
+	for range warm {
+		took, err := call()
+		if err != nil {
+			return Times{}, err
+		}
+		t.Warm = append(t.Warm, took)
+	}
+	if f.Started() != 1 {
+		return Times{}, fmt.Errorf("%s was started %d times", path, f.Started())
+	}
+	return t, nil
 }
