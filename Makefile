@@ -44,10 +44,10 @@ conformance: ## the official MCP suite against the fixture server
 	@go run ./conformance/run
 
 e2e: ## foreign clients, emulators and differential tests (own module)
-	@cd e2e && go test -count=1 ./...
+	@cd e2e && go test -count=1 -timeout 20m ./...
 
 e2e-deploy: ## sam build and sam deploy to an emulator of AWS, and a client against what is there
-	@cd e2e && go test -count=1 ./deploy
+	@cd e2e && go test -count=1 -timeout 20m ./deploy
 
 bench: ## one line a budget: ratio NAME VALUE budget BUDGET
 	@cd e2e && go run ./bench

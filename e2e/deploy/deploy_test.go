@@ -13,7 +13,7 @@ import (
 	"github.com/thaw-mcp/thaw/task"
 )
 
-// The template as it is, with an API key: FastMCP's client at what sam deploy has put there.
+// FastMCP's client at what sam deploy has put there, behind each front door, with an API key.
 func TestDeploy(t *testing.T) {
 	account := open(t)
 	a := account.build(t, project(t))

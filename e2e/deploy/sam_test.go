@@ -22,8 +22,8 @@ import (
 // root is that of the repository.
 const root = "../.."
 
-// samTime bounds one command of SAM CLI.
-const samTime = 3 * time.Minute
+// samTime bounds one command of SAM CLI. The first build of all compiles the SDK.
+const samTime = 8 * time.Minute
 
 // sam runs SAM CLI in a folder, for the region and credentials of an emulator or for none.
 func sam(t *testing.T, folder string, env []string, args ...string) {
