@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -19,15 +18,19 @@ type bucket struct {
 	name, prefix string
 }
 
-// bucketName is what S3 lets a bucket be called.
-var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+// isBucketName says whether S3 lets a bucket be called so. A regular expression with these
+// bounds is compiled at every cold start.
+func isBucketName(name string) bool {
+	const inside, ends = "abcdefghijklmnopqrstuvwxyz0123456789.-", ".-"
+	return 3 <= len(name) && len(name) <= 63 && strings.Trim(name, inside) == "" && strings.Trim(name, ends) == name
+}
 
 // openBucket opens BUCKET or BUCKET/PREFIX. Nothing goes over the network yet.
 func openBucket(ctx context.Context, path string) (bucket, error) {
 	name, prefix, _ := strings.Cut(path, "/")
 	prefix = strings.TrimSuffix(prefix, "/")
 	switch {
-	case !bucketName.MatchString(name):
+	case !isBucketName(name):
 		return bucket{}, fmt.Errorf("%q is no name of a bucket", name)
 	case prefix == "." || prefix != "" && !fs.ValidPath(prefix):
 		return bucket{}, fmt.Errorf("the prefix %q is no clean path", prefix)

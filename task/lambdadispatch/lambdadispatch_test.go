@@ -91,7 +91,9 @@ func TestFunctions(t *testing.T) {
 		ok               bool
 	}{
 		{"worker", "", true}, {"worker:live", "", true}, {functionARN, "eu-west-1", true}, {functionARN + ":live", "eu-west-1", true},
-		{"", "", false}, {"a b", "", false}, {"worker:", "", false}, {"https://worker", "", false},
+		{strings.Repeat("a", 64) + ":" + strings.Repeat("b", 128), "", true}, {"A_z-09:B_y-18", "", true},
+		{strings.Repeat("a", 65), "", false}, {"a:" + strings.Repeat("b", 129), "", false}, {"a:b:c", "", false}, {functionARN + ":b:c", "", false},
+		{"", "", false}, {"a b", "", false}, {"wörker", "", false}, {"worker\n", "", false}, {":live", "", false}, {"worker:", "", false}, {"https://worker", "", false},
 		{"arn:aws:lambda::111122223333:function:worker", "", false}, {"arn:aws:lambda:eu-west-1:111122223333:layer:x", "", false},
 		{"arn:aws:sqs:eu-west-1:111122223333:worker", "", false},
 	} {
