@@ -12,6 +12,7 @@ import (
 	"github.com/thaw-mcp/thaw/internal/declared"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/mctp"
 )
 
 // catalog is one thaw.Server made ready to be looked up. It never changes; what it
@@ -32,6 +33,8 @@ type catalog struct {
 	serverInfo []byte
 
 	name          string
+	version       string // "" where the server does not say who it is
+	heading       string // the server's Title
 	basicScopes   []string // those that everything in it needs
 	capabilities  mcp.ServerCapabilities
 	clientLogging bool
@@ -82,6 +85,7 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		if s.Version == "" {
 			s.Version = buildVersion()
 		}
+		c.version, c.heading = s.Version, s.Title
 		info, err := strictjson.Marshal(mcp.Implementation{Name: s.Name, Version: s.Version, Title: s.Title,
 			Description: s.Description, WebsiteURL: s.WebsiteURL, Icons: s.Icons})
 		if err != nil {
@@ -165,6 +169,9 @@ func (h *Handler) addTools(c *catalog, s *thaw.Server) error {
 			errs = append(errs, fmt.Errorf("tool %q is declared twice", d.Name))
 		}
 		known[d.Name] = true
+		if h.mctp && mctp.Reserved(d.Name) {
+			errs = append(errs, fmt.Errorf("tool %q: the name is reserved where MCTP is served (THAW_MCTP=on)", d.Name))
+		}
 		if len(h.only) > 0 && !slices.Contains(h.only, d.Name) {
 			continue
 		}

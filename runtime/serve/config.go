@@ -77,7 +77,13 @@ var serverSettings = []setting{
 		return nil
 	}},
 	{name: "THAW_DISPATCH", allowed: "local, where a process stays", url: true, open: openDispatch, schemes: dispatchSchemes},
-	{name: "THAW_MCTP", allowed: "off", read: only("off")},
+	{name: "THAW_MCTP", allowed: "on or off; default off", read: func(o *Options, v string) error {
+		if v != "on" && v != "off" {
+			return errors.New("no such value")
+		}
+		o.MCTP = v == "on"
+		return nil
+	}},
 	{name: "THAW_ROLE", allowed: "api, worker or all; default all", read: func(o *Options, v string) error {
 		if v != roleAPI && v != roleWorker && v != roleAll {
 			return errors.New("no such role")

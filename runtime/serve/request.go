@@ -23,6 +23,8 @@ type request struct {
 	w   http.ResponseWriter
 	r   *http.Request
 
+	verbs string // that the path has
+
 	body []byte
 	msg  message
 	op   *operation
@@ -74,7 +76,7 @@ var checks = [...]func(*request) *failure{
 var answered = &failure{}
 
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
-	h.answer(&request{h: h, cat: h.catalog.Load(), w: w, r: r})
+	h.answer(&request{h: h, cat: h.catalog.Load(), w: w, r: r, verbs: allowedVerbs})
 }
 
 func (h *Handler) answer(q *request) {
