@@ -19,10 +19,12 @@
 //	failed                               failed
 //	cancelled                            failed, its error has the reason "cancelled"
 //
-// What a failed task answers as its result has one member, error, with message and reason.
+// What a failed task answers as its result has one member, error, with reason and message, and
+// after an error of the tool's own with its content.
 package mctp
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -109,11 +111,11 @@ func AppendDiscovery(b []byte, endpoints []Endpoint) []byte {
 // Result is the result of a task that is completed, of the JSON of an MCP CallToolResult: its
 // structured content if that is an object, else an object with its content.
 func Result(call []byte) []byte {
-	structured := strictjson.Member(call, "structuredContent")
+	structured := member(call, "structuredContent")
 	if strictjson.Kind(structured) == '{' {
 		return structured
 	}
-	b := append([]byte(`{"content":`), orEmpty(strictjson.Member(call, "content"))...)
+	b := append([]byte(`{"content":`), orEmpty(member(call, "content"))...)
 	if structured != nil {
 		b = append(append(b, `,"structuredContent":`...), structured...)
 	}
@@ -121,36 +123,41 @@ func Result(call []byte) []byte {
 }
 
 // IsError reports whether the JSON of an MCP CallToolResult is an error of the tool.
-func IsError(call []byte) bool { return strictjson.Kind(strictjson.Member(call, "isError")) == 't' }
+func IsError(call []byte) bool { return strictjson.Kind(member(call, "isError")) == 't' }
 
 // ToolError is the result of a task whose tool ended in an error, of the JSON of an MCP
-// CallToolResult: the text of its content is the message.
-func ToolError(call []byte) []byte {
-	content := orEmpty(strictjson.Member(call, "content"))
+// CallToolResult: the text of its content is the message. reason is "" for the tool's own errors.
+func ToolError(reason string, call []byte) []byte {
+	content := orEmpty(member(call, "content"))
 	var text []string
 	for block := range strictjson.Elements(content) {
-		if t, ok := strictjson.String(strictjson.Member(block, "text")); ok {
+		if t, ok := strictjson.String(member(block, "text")); ok {
 			text = append(text, t)
 		}
 	}
-	b := Error("tool_error", strings.Join(text, "\n"))
-	return append(append(append(b[:len(b)-1], `,"content":`...), content...), '}')
+	b := Error(cmp.Or(reason, "tool_error"), strings.Join(text, "\n"))
+	return append(append(append(b[:len(b)-len("}}")], `,"content":`...), content...), "}}"...)
 }
 
 // ProtocolError is the result of a task that failed, of the JSON of an MCP error.
 func ProtocolError(failure []byte) []byte {
-	message, _ := strictjson.String(strictjson.Member(failure, "message"))
-	reason, ok := strictjson.String(strictjson.Member(strictjson.Member(failure, "data"), "reason"))
-	if !ok {
-		reason = "failed"
-	}
-	return Error(reason, message)
+	message, _ := strictjson.String(member(failure, "message"))
+	reason, _ := strictjson.String(member(member(failure, "data"), "reason"))
+	return Error(cmp.Or(reason, "failed"), message)
 }
 
 // Error is the result of a task that failed.
 func Error(reason, message string) []byte {
 	b := strictjson.AppendString([]byte(`{"error":{"reason":`), reason)
 	return append(strictjson.AppendString(append(b, `,"message":`...), message), "}}"...)
+}
+
+// member is a member of what may be no object: the data of an error is its author's.
+func member(value []byte, name string) []byte {
+	if strictjson.Kind(value) != '{' {
+		return nil
+	}
+	return strictjson.Member(value, name)
 }
 
 func orEmpty(list []byte) []byte {

@@ -2,16 +2,16 @@ package mctp
 
 import (
 	"encoding/json"
-	"net/url"
+	"net/http"
 	"strconv"
 )
 
 // API is what an OpenAPI document says of a server.
 type API struct {
-	Title, Version, Description string
-	Server                      string // URL without a path below it
-	Bearer                      bool   // callers send a token
-	Tools                       []Tool
+	Title, Version string
+	Server         string // where the paths stand below, without a slash at its end
+	Bearer         bool   // callers send a token
+	Tools          []Tool
 }
 
 // Tool is a tool in an OpenAPI document.
@@ -23,90 +23,128 @@ type Tool struct {
 
 type object = map[string]any
 
-// AppendJSON appends the document, OpenAPI 3.1. Equal APIs give equal bytes.
+// AppendJSON appends the document, OpenAPI 3.1. Equal APIs give equal bytes. An error says that
+// a schema is no JSON.
 func (a API) AppendJSON(b []byte) ([]byte, error) {
 	schemas := object{
-		"DiscoveryResponse": object{"type": "object", "required": []string{"endpoints"}, "properties": object{
-			"endpoints": object{"type": "object", "additionalProperties": object{"type": "string", "format": "uri"}}}},
-		"TaskResponse": object{"type": "object", "required": []string{"id", "status", "createdAt"}, "properties": object{
+		"DiscoveryResponse": objectOf(object{"endpoints": object{"type": "object", "additionalProperties": object{"type": "string", "format": "uri"}}}, "endpoints"),
+		"TaskResponse": objectOf(object{
 			"id":        object{"type": "string", "format": "uuid"},
-			"status":    object{"type": "string", "enum": []Status{Pending, InProgress, Completed, Failed}},
-			"createdAt": object{"type": "string", "format": "date-time"}}},
-		"TaskError": object{"type": "object", "required": []string{"error"}, "properties": object{
-			"error": object{"type": "object", "required": []string{"reason", "message"}, "properties": object{
-				"reason": object{"type": "string"}, "message": object{"type": "string"}}}}},
-		"Problem": object{"type": "object", "required": []string{"title", "status", "detail", "reason"}, "properties": object{
-			"title": object{"type": "string"}, "status": object{"type": "integer"}, "detail": object{"type": "string"}, "reason": object{"type": "string"},
-			"errors": object{"type": "array", "items": object{"type": "object", "properties": object{
-				"pointer": object{"type": "string"}, "detail": object{"type": "string"}}}}}},
+			"status":    object{"type": "string", "enum": statuses},
+			"createdAt": object{"type": "string", "format": "date-time"},
+		}, "id", "status", "createdAt"),
+		"TaskError": objectOf(object{
+			"error": objectOf(object{"reason": text, "message": text, "content": object{"type": "array"}}, "reason", "message"),
+		}, "error"),
+		"Problem": objectOf(object{
+			"title": text, "status": object{"type": "integer"}, "detail": text, "reason": text,
+			"errors": object{"type": "array", "items": objectOf(object{"pointer": text, "detail": text}, "pointer", "detail")},
+		}, "title", "status", "detail", "reason"),
 	}
 	paths := object{
 		"/" + PathDiscovery: object{"get": operation("discovery", "Names and addresses of the tools", object{
-			"200": answer("The tools that the caller may use", reference("DiscoveryResponse"), nil), "default": refusal()})},
+			"200": answer("The tools that the caller may use", reference("DiscoveryResponse"), nil), "304": object{"description": "Not modified"}, "default": refusal(nil),
+		})},
 	}
-	for i, t := range a.Tools {
-		n := strconv.Itoa(i)
-		schemas["Input"+n] = identified(t.Input, a.Server, t.Name, "input")
-		result := any(object{"type": "object"})
-		if kindObject(t.Output) {
-			schemas["Output"+n] = identified(t.Output, a.Server, t.Name, "output")
-			result = reference("Output" + n)
+	id := []any{object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string", "format": "uuid"}}}
+	for _, t := range a.Tools {
+		input, output, err := t.addSchemas(schemas)
+		if err != nil {
+			return nil, err
 		}
-		path := "/" + url.PathEscape(t.Name)
-		create := operation("create_"+t.Name, t.Title, object{
-			"201":     answer("The task", reference("TaskResponse"), created),
-			"default": refusal(),
-		})
-		create["description"] = t.Description
-		create["parameters"] = []any{object{"name": HeaderIdempotencyKey, "in": "header", "schema": object{"type": "string", "maxLength": MaxIdempotencyKey},
-			"description": "The same key with the same body is the same task."}}
-		create["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": object{
-			"type": "object", "properties": object{"parameters": reference("Input" + n)}}}}}
-		if a.Bearer {
-			scopes := t.Scopes
-			if scopes == nil {
-				scopes = []string{}
-			}
-			create["security"] = []any{object{"bearer": scopes}}
+		path := "/" + t.Name
+		paths[path] = object{"post": t.create(a.Bearer, input)}
+		paths[path+"/{id}"] = object{
+			"parameters": id,
+			"get":        operation("status_"+t.Name, "How the task stands", object{"200": answer("The task", reference("TaskResponse"), taskHeaders), "default": refusal(nil)}),
+			"head": operation("head_"+t.Name, "How the task stands, in headers",
+				object{"200": answer("The task", nil, taskHeaders), "default": object{"description": "A refusal, by its status alone"}}),
 		}
-		paths[path] = object{"post": create}
-		id := []any{object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}}
-		state := operation("status_"+t.Name, "How the task stands", object{"200": answer("The task", reference("TaskResponse"), status), "default": refusal()})
-		head := operation("head_"+t.Name, "How the task stands, in headers", object{"200": answer("The task", nil, status), "default": object{"description": "A refusal, by its status alone"}})
-		paths[path+"/{id}"] = object{"parameters": id, "get": state, "head": head}
-		outcome := object{"type": "object", "required": []string{"task", "result"}, "properties": object{
-			"task": reference("TaskResponse"), "result": object{"anyOf": []any{result, reference("TaskError")}}}}
+		outcome := objectOf(object{"task": reference("TaskResponse"), "result": object{"anyOf": []any{output, reference("TaskError")}}}, "task", "result")
 		paths[path+"/{id}/result"] = object{"parameters": id, "get": operation("result_"+t.Name, "The result of a task that has ended", object{
-			"200": answer("The result", outcome, status),
-			"409": answer("The task has not ended", nil, status), "default": refusal()})}
+			"200": answer("The result", outcome, taskHeaders), strconv.Itoa(http.StatusConflict): refusal(taskHeaders), "default": refusal(nil),
+		})}
 	}
 	doc := object{
-		"openapi":    "3.1.0",
-		"info":       object{"title": a.Title, "version": a.Version, "description": a.Description},
-		"servers":    []any{object{"url": a.Server}},
-		"paths":      paths,
-		"components": object{"schemas": schemas},
+		"openapi": "3.1.0",
+		"info":    object{"title": a.Title, "version": a.Version},
+		"servers": []any{object{"url": a.Server}},
+		"paths":   paths,
 	}
+	components := object{"schemas": schemas}
 	if a.Bearer {
-		doc["components"].(object)["securitySchemes"] = object{"bearer": object{"type": "http", "scheme": "bearer"}}
+		components["securitySchemes"] = object{"bearer": object{"type": "http", "scheme": "bearer"}}
 		doc["security"] = []any{object{"bearer": []string{}}}
 	}
+	doc["components"] = components
 	text, err := json.Marshal(doc)
 	return append(b, text...), err
 }
 
+// addSchemas puts the tool's schemas among the components, by names that no other tool has, and
+// is those of its parameters and of its result.
+func (t *Tool) addSchemas(components object) (input, output object, err error) {
+	name := t.Name + ".input"
+	if components[name], err = embedded(t.Input, name); err != nil {
+		return nil, nil, err
+	}
+	input = reference(name)
+	if t.Output == nil {
+		return input, object{"type": "object"}, nil
+	}
+	name = t.Name + ".output"
+	schema, err := embedded(t.Output, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	components[name] = schema
+	if members, ok := schema.(object); ok && members["type"] == "object" {
+		return input, reference(name), nil
+	}
+	// What may be no object is a member of the result, if it is none: see Result.
+	return input, object{"anyOf": []any{
+		object{"allOf": []any{object{"type": "object"}, reference(name)}},
+		objectOf(object{"content": object{"type": "array"}, "structuredContent": reference(name)}, "content", "structuredContent"),
+	}}, nil
+}
+
+func (t *Tool) create(bearer bool, input object) object {
+	create := operation("create_"+t.Name, t.Title, object{"201": answer("The task", reference("TaskResponse"), createdHeaders), "default": refusal(nil)})
+	if t.Description != "" {
+		create["description"] = t.Description
+	}
+	create["parameters"] = []any{
+		object{"name": HeaderIdempotencyKey, "in": "header", "schema": object{"type": "string", "minLength": 1, "maxLength": MaxIdempotencyKey},
+			"description": "The same key with the same parameters is the same task."},
+		object{"name": "Prefer", "in": "header", "schema": text, "description": "wait=SECONDS or respond-async: how long the answer may wait for the end of the task."},
+	}
+	create["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": object{
+		"type": "object", "properties": object{"parameters": input}}}}}
+	if bearer {
+		create["security"] = []any{object{"bearer": append([]string{}, t.Scopes...)}}
+	}
+	return create
+}
+
 var (
-	status = object{
-		HeaderStatus:        object{"schema": object{"type": "string", "enum": []Status{Pending, InProgress, Completed, Failed}}, "required": true},
+	statuses = []Status{Pending, InProgress, Completed, Failed}
+	text     = object{"type": "string"}
+
+	taskHeaders = object{
+		HeaderStatus:        object{"schema": object{"type": "string", "enum": statuses}, "required": true},
 		HeaderInputRequired: object{"schema": object{"const": "true"}, "description": "The task waits for an answer, which is given over MCP."},
 		"Retry-After":       object{"schema": object{"type": "integer"}, "description": "Seconds to the next look, of a task that has not ended."},
-		"Last-Modified":     object{"schema": object{"type": "string"}},
+		"Last-Modified":     object{"schema": text},
 	}
-	created = object{
-		HeaderStatus: status[HeaderStatus],
+	createdHeaders = object{
+		HeaderStatus: taskHeaders[HeaderStatus],
 		"Location":   object{"schema": object{"type": "string", "format": "uri"}, "required": true},
 	}
 )
+
+func objectOf(properties object, required ...string) object {
+	return object{"type": "object", "required": required, "properties": properties}
+}
 
 func operation(id, summary string, responses object) object {
 	o := object{"operationId": id, "responses": responses}
@@ -116,7 +154,9 @@ func operation(id, summary string, responses object) object {
 	return o
 }
 
-func reference(schema string) object { return object{"$ref": "#/components/schemas/" + schema} }
+func reference(schema string) object { return object{"$ref": componentsPath + schema} }
+
+const componentsPath = "#/components/schemas/"
 
 func answer(description string, schema, headers object) object {
 	a := object{"description": description}
@@ -129,24 +169,10 @@ func answer(description string, schema, headers object) object {
 	return a
 }
 
-func refusal() object {
-	return object{"description": "What is wrong with the request",
-		"content": object{ContentTypeProblem: object{"schema": reference("Problem")}}}
-}
-
-// identified gives a schema an id of its own, so that what it refers to inside itself is not
-// looked for in the document around it. One that has an id keeps it.
-func identified(schema json.RawMessage, server, tool, what string) any {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(schema, &members) != nil || members["$id"] != nil {
-		return schema
+func refusal(headers object) object {
+	a := object{"description": "What is wrong with the request", "content": object{ContentTypeProblem: object{"schema": reference("Problem")}}}
+	if headers != nil {
+		a["headers"] = headers
 	}
-	id, _ := json.Marshal(server + "/" + PathOpenAPI + "/" + url.PathEscape(tool) + "/" + what)
-	members["$id"] = id
-	return members
-}
-
-func kindObject(schema json.RawMessage) bool {
-	var members map[string]json.RawMessage
-	return json.Unmarshal(schema, &members) == nil && members != nil
+	return a
 }

@@ -33,8 +33,8 @@ type catalog struct {
 	serverInfo []byte
 
 	name          string
-	version       string // "" where the server does not say who it is
-	heading       string // the server's Title
+	version       string   // "" where the server does not say who it is
+	heading       string   // the server's Title
 	basicScopes   []string // those that everything in it needs
 	capabilities  mcp.ServerCapabilities
 	clientLogging bool
@@ -169,11 +169,11 @@ func (h *Handler) addTools(c *catalog, s *thaw.Server) error {
 			errs = append(errs, fmt.Errorf("tool %q is declared twice", d.Name))
 		}
 		known[d.Name] = true
-		if h.mctp && mctp.Reserved(d.Name) {
-			errs = append(errs, fmt.Errorf("tool %q: the name is reserved where MCTP is served (THAW_MCTP=on)", d.Name))
-		}
 		if len(h.only) > 0 && !slices.Contains(h.only, d.Name) {
 			continue
+		}
+		if h.mctp && mctp.Reserved(d.Name) {
+			errs = append(errs, fmt.Errorf("tool %q: the name is reserved where MCTP is served (THAW_MCTP=on)", d.Name))
 		}
 		served = append(served, t)
 		entry := &tool{Tool: d, bindings: bindingsOf(d.Headers), handler: d.Call}

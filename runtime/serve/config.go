@@ -222,16 +222,6 @@ func each(items []string, check func(string) error) error {
 	return errors.Join(errs...)
 }
 
-// only takes a value that is one of a fixed few, none of which asks for anything.
-func only(values ...string) func(*Options, string) error {
-	return func(_ *Options, value string) error {
-		if !slices.Contains(values, value) {
-			return errors.New("this program has no such scheme")
-		}
-		return nil
-	}
-}
-
 func count(most int, set func(*Options, int)) func(*Options, string) error {
 	return func(o *Options, value string) error {
 		n, err := strconv.Atoi(value)

@@ -65,11 +65,11 @@ type Options struct {
 	Dispatcher task.Dispatcher
 	TaskLimits task.Limits
 	// MCTP has the tools served over MCTP 0.1 too, for which there has to be a Store.
-	MCTP bool
-	Host       host.Facts
-	Ready      func(*Handler) // called by Main with the handler, before it serves
-	Logger     *slog.Logger   // nil: slog.Default
-	Now        func() time.Time
+	MCTP   bool
+	Host   host.Facts
+	Ready  func(*Handler) // called by Main with the handler, before it serves
+	Logger *slog.Logger   // nil: slog.Default
+	Now    func() time.Time
 
 	// later leaves resolving what is lazy to a call of resolve, for Main, which does it when
 	// it already listens.
@@ -163,8 +163,8 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	if _, lists := o.Store.(task.Sweeper); o.Store != nil && o.Dispatcher != nil && !lists {
 		errs = append(errs, errNoSweep)
 	}
-	if o.MCTP && o.Store == nil {
-		errs = append(errs, errors.New("MCTP (THAW_MCTP=on) needs a Store (THAW_STORE): all that it serves are tasks"))
+	if o.MCTP && (o.Store == nil || o.Dispatcher == nil && !h.host.Resident) {
+		errs = append(errs, errors.New("MCTP (THAW_MCTP=on) needs a Store (THAW_STORE) and, where no process stays, a Dispatcher (THAW_DISPATCH): all that it serves are tasks"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

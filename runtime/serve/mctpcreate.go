@@ -2,22 +2,18 @@ package serve
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/thaw-mcp/thaw/internal/canon"
 	"github.com/thaw-mcp/thaw/internal/declared"
 	"github.com/thaw-mcp/thaw/internal/schema"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/mctp"
-	"github.com/thaw-mcp/thaw/statecodec"
+	"github.com/thaw-mcp/thaw/runtime/host"
 	"github.com/thaw-mcp/thaw/task"
 )
 
@@ -33,46 +29,43 @@ const (
 
 // create answers POST to a tool's address.
 func (q *mctpRequest) create() *failure {
-	t := q.tool
-	if f := q.h.requireScopes(q.r, q.principal, t.Scopes, t.Scopes); f != nil {
-		return f
+	for _, check := range [...]func(*request) *failure{(*request).checkScopes, (*request).checkMedia, (*request).readBody} {
+		if f := check(&q.request); f != nil {
+			return f
+		}
 	}
 	key, f := q.idempotencyKey()
 	if f != nil {
 		return f
 	}
-	q.target = t
-	for _, check := range [...]func(*request) *failure{(*request).checkRate, (*request).checkMedia, (*request).readBody} {
-		if f := check(&q.request); f != nil {
-			return f
-		}
-	}
 	if q.args, f = q.parameters(); f != nil {
 		return f
 	}
-	input, err := t.Input()
+	if f := q.checkRate(); f != nil {
+		return f
+	}
+	c := q.running()
+	input, err := q.tool.Input()
 	if err != nil {
-		return q.running("").broken("input schema", err)
+		return c.broken("input schema", err)
 	}
 	if _, violations := input.Validate(q.args); len(violations) > 0 {
-		q.problem(&failure{status: http.StatusUnprocessableEntity, reason: reasonInvalidArguments, message: "The parameters are not those of " + t.Name}, violationsOf(violations))
+		q.problem(&failure{status: http.StatusUnprocessableEntity, reason: reasonInvalidArguments, message: "The parameters are not those of " + q.tool.Name}, violationsOf(violations))
 		return nil
 	}
 	var s *task.Snapshot
 	if key == "" {
-		s, f = q.make(q.running(""))
+		s, f = q.make(c)
 	} else {
-		s, f = q.makeOnce(key)
+		s, f = q.makeOnce(c, key)
 	}
 	if f != nil {
 		return f
 	}
-	if s, f = q.await(s); f != nil {
-		return f
-	}
+	s = q.await(s)
 	base, _ := q.base()
-	q.w.Header().Set("Location", base+"/"+url.PathEscape(t.Name)+"/"+s.Head.ID)
-	q.write(http.StatusCreated, "application/json", q.stand(s).AppendJSON(nil))
+	q.w.Header().Set("Location", endpoint(base, q.tool.Name)+"/"+s.Head.ID)
+	q.send(http.StatusCreated, q.stand(s).AppendJSON(nil))
 	return nil
 }
 
@@ -89,18 +82,13 @@ func (q *mctpRequest) parameters() ([]byte, *failure) {
 	if strictjson.Kind(body) != '{' {
 		return nil, wrong
 	}
-	others := false
-	for name, value := range strictjson.Members(body) {
-		if string(name) != "parameters" {
-			others = true
-			continue
-		}
+	if value := strictjson.Member(body, "parameters"); value != nil {
 		if strictjson.Kind(value) != '{' {
 			return nil, wrong
 		}
 		return value, nil
 	}
-	if others { // most likely what belongs into parameters
+	for range strictjson.Members(body) { // most likely what belongs into parameters
 		return nil, wrong
 	}
 	return []byte("{}"), nil
@@ -114,15 +102,15 @@ func violationsOf(violations []schema.Violation) []mctp.Violation {
 	return list
 }
 
-// running is the call that the task is made of. capabilities are what its client can do.
-func (q *mctpRequest) running(capabilities string) *running {
-	if capabilities == "" { // whoever answers over MCP can be asked
-		capabilities = `{"elicitation":{"form":{},"url":{}},"extensions":{"` + tasksExtension + `":{}}}`
-	}
-	raw := []byte(`{"` + mcp.MetaProtocolVersion + `":"` + mcp.Version + `","` + mcp.MetaClientCapabilities + `":` + capabilities)
-	for header, name := range map[string]string{"Traceparent": mcp.MetaTraceParent, "Tracestate": mcp.MetaTraceState} {
-		if lines := q.r.Header[header]; len(lines) == 1 {
-			raw = strictjson.AppendString(append(strictjson.AppendString(append(raw, ','), name), ':'), strings.ToValidUTF8(lines[0], ""))
+// mctpCapabilities are what the client of a task can do: whoever answers over MCP can be asked.
+const mctpCapabilities = `{"elicitation":{"form":{},"url":{}},"extensions":{"` + tasksExtension + `":{}}}`
+
+// running is the call that the task is made of.
+func (q *mctpRequest) running() *running {
+	raw := []byte(`{"` + mcp.MetaProtocolVersion + `":"` + mcp.Version + `","` + mcp.MetaClientCapabilities + `":` + mctpCapabilities)
+	for _, trace := range [...]struct{ header, name string }{{"Traceparent", mcp.MetaTraceParent}, {"Tracestate", mcp.MetaTraceState}, {"Baggage", mcp.MetaBaggage}} {
+		if lines := q.r.Header[trace.header]; len(lines) == 1 {
+			raw = strictjson.AppendString(append(strictjson.AppendString(append(raw, ','), trace.name), ':'), strings.ToValidUTF8(lines[0], ""))
 		}
 	}
 	q.msg = message{id: []byte("0"), method: mcp.MethodCallTool}
@@ -146,10 +134,9 @@ func (q *mctpRequest) make(c *running) (*task.Snapshot, *failure) {
 		}
 		return &task.Snapshot{Head: h}, nil
 	}
-	outcome := q.runNow(c)
-	if outcome == nil {
-		q.out.abandoned()
-		return nil, answered
+	outcome, f := q.runNow(c)
+	if f != nil {
+		return nil, f
 	}
 	h, err := q.h.engine.CreateEnded(ctx, creation, *outcome)
 	if err != nil {
@@ -158,136 +145,94 @@ func (q *mctpRequest) make(c *running) (*task.Snapshot, *failure) {
 	return &task.Snapshot{Head: h, Outcome: outcome.Data}, nil
 }
 
-// runNow is what the tool ends in, run as a plain call whose client cannot be asked; nil if the
-// client has left.
-func (q *mctpRequest) runNow(c *running) *task.Outcome {
+// runNow is what the tool ends in, run as a plain call whose client cannot be asked. A client that
+// leaves does not end it: what was done is recorded, for whoever asks again.
+func (q *mctpRequest) runNow(c *running) (*task.Outcome, *failure) {
+	ctx, end := q.staying()
+	defer end()
+	answered := make(chan struct{})
 	w := &memoryResponse{header: http.Header{}}
-	inner := &request{h: q.h, cat: q.cat, w: w, r: q.r, op: operations[mcp.MethodCallTool], principal: q.principal, target: q.tool, args: q.args}
-	inner.msg = message{id: []byte("0"), method: mcp.MethodCallTool}
-	inner.msg.takeMeta(c.meta.raw)
+	r := q.r.WithContext(host.WithAnswered(ctx, sync.OnceFunc(func() { close(answered) })))
+	inner := &request{h: q.h, cat: q.cat, w: w, r: r, msg: q.msg, op: operations[mcp.MethodCallTool], principal: q.principal, target: q.tool, args: q.args, callID: c.sealedID()}
 	inner.msg.meta.capabilities = []byte("{}")
-	inner.out.init(q.h, w, q.r)
-	serveTool(inner)
-	if e := memberOf(w.body.Bytes(), "error"); e != nil {
-		message, _ := strictjson.String(memberOf(e, "message"))
-		return &task.Outcome{Status: task.Failed, Message: message, Data: e}
+	inner.out.init(q.h, w, r)
+	// On a goroutine of its own: a handler that outstays its time, or ends its goroutine, has
+	// been answered for all the same.
+	go func() {
+		defer host.Answered(r.Context())
+		defer inner.contain()
+		serveTool(inner)
+	}()
+	<-answered
+	if result := memberOf(w.body.Bytes(), "result"); result != nil {
+		return &task.Outcome{Status: task.Completed, Data: result}, nil
 	}
-	if r := memberOf(w.body.Bytes(), "result"); r != nil {
-		return &task.Outcome{Status: task.Completed, Data: r}
+	failure := memberOf(w.body.Bytes(), "error")
+	if strictjson.Is(memberOf(memberOf(failure, "data"), "reason"), reasonStopping) {
+		return nil, stopping()
 	}
-	return nil
+	message, _ := strictjson.String(memberOf(failure, "message"))
+	return &task.Outcome{Status: task.Failed, Message: message, Data: failure}, nil
 }
 
-// idempotencyKey is the request's; "" if it has none.
-func (q *mctpRequest) idempotencyKey() (string, *failure) {
-	lines := q.r.Header[mctp.HeaderIdempotencyKey]
-	if len(lines) == 0 {
-		return "", nil
+// staying is the context of the request without the client's departure: it ends with the time
+// there is, and when the host stops.
+func (q *mctpRequest) staying() (context.Context, context.CancelFunc) {
+	parent := q.r.Context()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	unhook := context.AfterFunc(parent, func() {
+		if context.Cause(parent) == host.ErrStopping {
+			cancel(host.ErrStopping)
+		}
+	})
+	end := func() { unhook(); cancel(nil) }
+	deadline, ok := parent.Deadline()
+	if !ok {
+		return ctx, end
 	}
-	key := strings.TrimSpace(lines[0])
-	plain := !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
-	if len(lines) > 1 || key == "" || len(key) > mctp.MaxIdempotencyKey || !plain {
-		return "", invalidRequest(mctp.HeaderIdempotencyKey + " has to be one line of 1 to " + strconv.Itoa(mctp.MaxIdempotencyKey) + " ASCII characters without spaces")
-	}
-	return key, nil
+	ctx, over := context.WithDeadline(ctx, deadline)
+	return ctx, func() { over(); end() }
 }
 
-// makeOnce makes the task of a key, or finds it. The id is made of the key, so of several requests
-// at a time one makes it; who finds it compares the parameters. A task that has expired and is
-// not gone yet makes room for the next of its key.
-func (q *mctpRequest) makeOnce(key string) (*task.Snapshot, *failure) {
-	owner := taskOwner(q.principal)
-	digest, err := canon.Digest(q.args)
-	if err != nil {
-		return nil, invalidRequest("the parameters cannot be compared: " + err.Error())
-	}
-	for turn := range uint32(4) {
-		c := q.running("")
-		c.callID = keyedCall(owner, q.tool.Name, key, turn)
-		id := c.callID.TaskID()
-		text, err := q.h.engine.Call(q.r.Context(), id, owner)
-		if errors.Is(err, task.ErrNotFound) {
-			s, f := q.make(c)
-			if f != nil {
-				return nil, f
-			}
-			if !s.Head.Expires.IsZero() && !s.Head.Expires.After(q.h.now()) {
-				continue
-			}
-			text, err = q.h.engine.Call(q.r.Context(), id, owner) // another may have been quicker
-		}
-		if err != nil {
-			return nil, q.unreached(err)
-		}
-		stored, err := readTaskCall(text)
-		if err != nil {
-			return nil, q.unreached(err)
-		}
-		if before, err := canon.Digest(stored.Arguments); err != nil || before != digest {
-			return nil, &failure{status: http.StatusUnprocessableEntity, code: mcp.CodeInvalidRequest, reason: reasonKeyReused,
-				message: mctp.HeaderIdempotencyKey + " was used with other parameters"}
-		}
-		s, err := q.h.engine.Get(q.r.Context(), id, owner)
-		if err != nil {
-			return nil, q.unreached(err)
-		}
-		return &s, nil
-	}
-	return nil, &failure{status: http.StatusConflict, code: mcp.CodeInvalidRequest, reason: reasonKeyReused, message: mctp.HeaderIdempotencyKey + " was used too often"}
-}
-
-// keyedCall is the call that an Idempotency-Key of an owner stands for.
-func keyedCall(owner [32]byte, tool, key string, turn uint32) (id statecodec.CallID) {
-	h := sha256.New()
-	for _, part := range []string{"thaw/v1/mctp-key", string(owner[:]), tool, key} {
-		var n [4]byte
-		binary.BigEndian.PutUint32(n[:], uint32(len(part)))
-		h.Write(n[:])
-		h.Write([]byte(part))
-	}
-	_ = binary.Write(h, binary.BigEndian, turn) // to a hash, never fails
-	copy(id[:], h.Sum(nil))
-	return id
-}
-
-// await waits until the task has ended or waits itself, for as long as the client likes.
-func (q *mctpRequest) await(s *task.Snapshot) (*task.Snapshot, *failure) {
+// await waits until the task has ended or waits itself, for as long as the client likes and there
+// is time.
+func (q *mctpRequest) await(s *task.Snapshot) *task.Snapshot {
 	wait, applied := preferredWait(q.r.Header["Prefer"])
 	if applied != "" {
 		q.w.Header().Set("Preference-Applied", applied)
 	}
-	until := time.Now().Add(wait)
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		if s.Head.Status.Terminal() && (s.Outcome != nil || s.Head.Status == task.Cancelled) || s.Head.Status == task.InputRequired {
-			return s, nil
-		}
-		left := time.Until(until)
-		if left <= 0 && !s.Head.Status.Terminal() {
-			return s, nil
-		}
-		timer := time.NewTimer(min(pause, max(left, 0)))
+	if limit := q.h.limits.request; limit > 0 {
+		wait = min(wait, limit)
+	}
+	ctx, cancel := context.WithTimeout(q.r.Context(), wait)
+	defer cancel()
+	for pause := 5 * time.Millisecond; s.Head.Status == task.Working; pause = min(2*pause, time.Second/2) {
 		select {
-		case <-q.r.Context().Done():
-			timer.Stop()
-			return s, nil // it is there, and the client may be
-		case <-timer.C:
+		case <-ctx.Done():
+			return s
+		case <-time.After(pause):
 		}
-		now, err := q.h.engine.Get(q.r.Context(), s.Head.ID, s.Head.Owner)
+		now, err := q.h.engine.Get(ctx, s.Head.ID, s.Head.Owner)
 		if err != nil {
-			return s, nil // it was created, and that is the answer
+			return s // it was created, and that is the answer
 		}
 		s = &now
 	}
+	return s
 }
 
-// preferredWait reads Prefer lines (RFC 7240). applied is the preference that was followed, or "".
+// preferredWait reads Prefer lines (RFC 7240). applied are the preferences that were followed, or
+// "". Of both, respond-async says what happens after the wait, which happens in any case.
 func preferredWait(lines []string) (wait time.Duration, applied string) {
+	wait = mctpWait
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
 			name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
 			switch strings.ToLower(strings.TrimSpace(name)) {
 			case "respond-async":
-				return 0, "respond-async"
+				if applied == "" {
+					wait, applied = 0, "respond-async"
+				}
 			case "wait":
 				if n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 16); err == nil {
 					wait = min(time.Duration(n)*time.Second, mctpMaxWait)
@@ -296,5 +241,5 @@ func preferredWait(lines []string) (wait time.Duration, applied string) {
 			}
 		}
 	}
-	return mctpWait, ""
+	return wait, applied
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/statecodec"
 )
 
 // request is one POST to the MCP endpoint, from its first byte to its last.
@@ -36,7 +37,8 @@ type request struct {
 	target target // what lookup found; nil: the method is about nothing
 	args   []byte
 
-	before *continuation // nil: a first round that brings nothing
+	before *continuation     // nil: a first round that brings nothing
+	callID statecodec.CallID // of a call that was begun before it came here; zero: a new one
 }
 
 // target is what a request is about: *tool, *prompt, *reading, *completion.
