@@ -61,7 +61,7 @@ func TestBadSettings(t *testing.T) {
 		{"THAW_PUBLIC_URL", "mcp.example.com"}, {"THAW_PUBLIC_URL", "https://a/b#c"},
 		{"THAW_BASE_PATH", "agents"},
 		{"THAW_ALLOWED_ORIGINS", "*"}, {"THAW_ALLOWED_ORIGINS", "https://a/"}, {"THAW_ALLOWED_ORIGINS", "HTTPS://a"}, {"THAW_ALLOWED_ORIGINS", "null"},
-		{"THAW_AUTH", "basic"}, {"THAW_STORE", "dynamodb:table"}, {"THAW_STATE_KEY", "file:x"}, {"THAW_MCTP", "on"}, {"THAW_ROLE", "boss"},
+		{"THAW_AUTH", "basic"}, {"THAW_STORE", "dynamodb:table"}, {"THAW_STATE_KEY", "file:x"}, {"THAW_MCTP", "maybe"}, {"THAW_ROLE", "boss"},
 		{"THAW_MAX_BODY_BYTES", "4MB"}, {"THAW_MAX_JSON_DEPTH", "0"}, {"THAW_MAX_HEADER_BYTES", "-1"}, {"THAW_MAX_HEADER_BYTES", "65537"}, {"THAW_MAX_STREAMS", "0"}, {"THAW_PAGE_ITEMS", "many"},
 		{"THAW_REQUEST_TIMEOUT", "30"}, {"THAW_REQUEST_TIMEOUT", "-1s"},
 	} {

@@ -64,7 +64,8 @@ type Options struct {
 	// itself, in Work; nil elsewhere: no tasks.
 	Dispatcher task.Dispatcher
 	TaskLimits task.Limits
-	// MCTP has the tools served over MCTP 0.1 too, for which there has to be a Store.
+	// MCTP has the tools served over MCTP 0.1 too (docs/mctp.md), for which there has to be a Store
+	// and, on a host that does not stay, a Dispatcher.
 	MCTP   bool
 	Host   host.Facts
 	Ready  func(*Handler) // called by Main with the handler, before it serves
@@ -82,7 +83,8 @@ type Options struct {
 }
 
 // Handler speaks MCP at /mcp, answers GET /health and /healthz, and publishes metadata below
-// /.well-known/oauth-protected-resource. It is safe for concurrent use.
+// /.well-known/oauth-protected-resource. With Options.MCTP every other path is MCTP's. It is safe
+// for concurrent use.
 type Handler struct {
 	catalog    atomic.Pointer[catalog]
 	replacing  sync.Mutex
