@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"github.com/thaw-mcp/thaw/internal/strictjson"
 )
 
 // API is what an OpenAPI document says of a server.
 type API struct {
 	Title, Version string
-	Server         string // where the paths stand below, without a slash at its end
-	Bearer         bool   // callers send a token
+	Bearer         bool // callers send a token
 	Tools          []Tool
 }
 
@@ -23,9 +24,18 @@ type Tool struct {
 
 type object = map[string]any
 
-// AppendJSON appends the document, OpenAPI 3.1. Equal APIs give equal bytes. An error says that
-// a schema is no JSON.
-func (a API) AppendJSON(b []byte) ([]byte, error) {
+// Document is an OpenAPI document that does not say yet where its server is.
+type Document []byte
+
+// At appends the document of a server whose paths stand below an URL without a slash at its end.
+func (d Document) At(b []byte, server string) []byte {
+	b = strictjson.AppendString(append(b, `{"servers":[{"url":`...), server)
+	return append(append(b, "}],"...), d[1:]...)
+}
+
+// Document is the API as OpenAPI 3.1. Equal APIs give equal bytes. An error says that a schema is
+// no JSON. It takes milliseconds.
+func (a API) Document() (Document, error) {
 	schemas := object{
 		"DiscoveryResponse": objectOf(object{"endpoints": object{"type": "object", "additionalProperties": object{"type": "string", "format": "uri"}}}, "endpoints"),
 		"TaskResponse": objectOf(object{
@@ -68,7 +78,6 @@ func (a API) AppendJSON(b []byte) ([]byte, error) {
 	doc := object{
 		"openapi": "3.1.0",
 		"info":    object{"title": a.Title, "version": a.Version},
-		"servers": []any{object{"url": a.Server}},
 		"paths":   paths,
 	}
 	components := object{"schemas": schemas}
@@ -77,8 +86,7 @@ func (a API) AppendJSON(b []byte) ([]byte, error) {
 		doc["security"] = []any{object{"bearer": []string{}}}
 	}
 	doc["components"] = components
-	text, err := json.Marshal(doc)
-	return append(b, text...), err
+	return json.Marshal(doc)
 }
 
 // addSchemas puts the tool's schemas among the components, by names that no other tool has, and

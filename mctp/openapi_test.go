@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-var api = API{Title: "Tools", Version: "1", Server: "https://x.example/base", Tools: []Tool{
+var api = API{Title: "Tools", Version: "1", Tools: []Tool{
 	{Name: "tree", Title: "Trees", Description: "Grows", Scopes: []string{"trees"},
 		Input: json.RawMessage(`{"type":"object","properties":{"root":{"$ref":"#/$defs/node"},"$ref":{"type":"string"},"list":{"type":"array","items":{"$ref":"#"},"default":{"$ref":"#/$defs/node"}}},
 			"$defs":{"node":{"type":"object","properties":{"value":{"type":"integer","maximum":9007199254740993},"next":{"$ref":"#/$defs/node"}},"required":["value"]}}}`),
@@ -23,10 +23,11 @@ var api = API{Title: "Tools", Version: "1", Server: "https://x.example/base", To
 // document is the OpenAPI document, and a compiler that finds schemas in it.
 func document(t *testing.T, a API) (text []byte, schemaAt func(pointer string) *jsonschema.Schema) {
 	t.Helper()
-	text, err := a.AppendJSON(nil)
+	made, err := a.Document()
 	if err != nil {
 		t.Fatal(err)
 	}
+	text = made.At(nil, "https://x.example/base")
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +117,7 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("no %s in %s", want, text)
 		}
 	}
-	if _, err := (API{Tools: []Tool{{Name: "x", Input: json.RawMessage(`{`)}}}).AppendJSON(nil); err == nil || !strings.Contains(err.Error(), "x.input") {
+	if _, err := (API{Tools: []Tool{{Name: "x", Input: json.RawMessage(`{`)}}}).Document(); err == nil || !strings.Contains(err.Error(), "x.input") {
 		t.Errorf("a schema that is no JSON: %v", err)
 	}
 	always, _ := document(t, API{Tools: []Tool{{Name: "x", Input: json.RawMessage(`true`)}}})

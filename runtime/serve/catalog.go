@@ -39,6 +39,7 @@ type catalog struct {
 	capabilities  mcp.ServerCapabilities
 	clientLogging bool
 	streams       bool // the host can
+	documents     documents
 }
 
 // tool is a tool with what its calls need.

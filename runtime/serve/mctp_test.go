@@ -399,6 +399,21 @@ func TestMCTPDiscovery(t *testing.T) {
 	}
 }
 
+// What was made for one caller is not another's.
+func TestMCTPDocumentsByCaller(t *testing.T) {
+	tools := []*thaw.Tool{sentiment(nil), tool1(func(context.Context) (any, error) { return 1, nil }, &thaw.ToolOptions{Scopes: []string{"files:read"}})}
+	h, _ := newHandler(t, thaw.Server{Tools: tools}, Options{MCTP: true, Host: resident, Store: memory(), Auth: []auth.Scheme{people()}})
+	for range 2 {
+		for token, sees := range map[string]bool{"alice-token": true, "guest-token": false} {
+			for _, path := range []string{"/discovery", "/openapi.json"} {
+				if a := exchange(t, h, get(path).as(token)); strings.Contains(a.raw, `/t"`) != sees {
+					t.Errorf("%s, %s: %s", token, path, a.raw)
+				}
+			}
+		}
+	}
+}
+
 // What changes changes the tag; a new deploy's tools are there.
 func TestMCTPDiscoveryChanges(t *testing.T) {
 	h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{sentiment(nil)}}, Options{MCTP: true, Host: resident, Store: memory()})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mctp"
@@ -48,21 +49,56 @@ func (q *mctpRequest) describe() *failure {
 	if f != nil {
 		return f
 	}
+	document, err := q.cat.documents.of(items, func() (mctp.Document, error) { return q.document(items) })
+	if err != nil {
+		q.h.logger.Error("encode the OpenAPI document", "error", err)
+		return internal(reasonInternal, "Internal error: the log has why")
+	}
 	base, fixed := q.base()
-	api := mctp.API{Title: cmp.Or(q.cat.heading, q.cat.name), Version: q.cat.version, Server: base, Bearer: len(q.h.auth) > 0}
+	q.sendCacheable(document.At(nil, base), fixed)
+	return nil
+}
+
+func (q *mctpRequest) document(items []item) (mctp.Document, error) {
+	api := mctp.API{Title: cmp.Or(q.cat.heading, q.cat.name), Version: q.cat.version, Bearer: len(q.h.auth) > 0}
 	for _, it := range items {
 		tool := mctp.Tool{Name: it.name, Scopes: q.cat.tools[it.name].Scopes, Input: strictjson.Member(it.json, "inputSchema"), Output: strictjson.Member(it.json, "outputSchema")}
 		tool.Title, _ = strictjson.String(strictjson.Member(it.json, "title"))
 		tool.Description, _ = strictjson.String(strictjson.Member(it.json, "description"))
 		api.Tools = append(api.Tools, tool)
 	}
-	body, err := api.AppendJSON(nil)
-	if err != nil {
-		q.h.logger.Error("encode the OpenAPI document", "error", err)
-		return internal(reasonInternal, "Internal error: the log has why")
+	return api.Document()
+}
+
+// documents are those that were made, by their tools: to make one costs a hundred times as much as
+// to send it, and who asks for it may be anybody.
+type documents struct {
+	mu   sync.Mutex
+	made map[string]mctp.Document
+}
+
+// maxDocuments bounds the memory of documents; there are as many as callers differ in their scopes.
+const maxDocuments = 32
+
+func (d *documents) of(items []item, build func() (mctp.Document, error)) (mctp.Document, error) {
+	var names strings.Builder
+	for _, it := range items {
+		names.WriteString(it.name + "\n")
 	}
-	q.sendCacheable(body, fixed)
-	return nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if made, ok := d.made[names.String()]; ok {
+		return made, nil
+	}
+	made, err := build()
+	if err != nil {
+		return nil, err
+	}
+	if d.made == nil || len(d.made) >= maxDocuments {
+		d.made = map[string]mctp.Document{}
+	}
+	d.made[names.String()] = made
+	return made, nil
 }
 
 // sendCacheable answers with what stays the same until a deploy, or that it has (RFC 9110, 13).

@@ -69,20 +69,25 @@ func TestMCTPIdempotency(t *testing.T) {
 	}
 }
 
-// Of many requests at a time with one key the tool runs once, and all learn of one task: at once,
-// or when they try again.
+// Of many requests at a time with one key, to two processes, the tool runs once, and all learn of
+// one task: at once, or when they try again.
 func TestMCTPIdempotencyAtATime(t *testing.T) {
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
 			var ran atomic.Int32
-			working(t, []*thaw.Tool{counting("t", &ran, 3*time.Second, &thaw.ToolOptions{Tasks: mode})}, Options{MCTP: true}, func(t *testing.T, h *Handler) {
+			o := Options{MCTP: true, Store: memory()}
+			tools := []*thaw.Tool{counting("t", &ran, 3*time.Second, &thaw.ToolOptions{Tasks: mode})}
+			working(t, tools, o, func(t *testing.T, h *Handler) {
+				o.Host, o.role = resident, roleAPI
+				other, _ := newHandler(t, thaw.Server{Tools: tools}, o)
+				processes := []*Handler{h, other}
 				var mu sync.Mutex
 				ids := map[string]bool{}
 				var all sync.WaitGroup
-				for range 20 {
+				for i := range 20 {
 					all.Go(func() {
 						for {
-							a := exchange(t, h, submit("/t", "").with("Idempotency-Key", "k"))
+							a := exchange(t, processes[i%2], submit("/t", "").with("Idempotency-Key", "k"))
 							if a.status == http.StatusConflict && a.header.Get("Retry-After") == "2" && strings.Contains(a.raw, `"in_progress"`) && mode == thaw.TaskNever {
 								time.Sleep(2 * time.Second)
 								continue
@@ -194,6 +199,9 @@ func TestMCTPNever(t *testing.T) {
 				}
 				if a := exchange(t, h, get("/t/"+id+"/result")); !strings.Contains(a.raw, c.result) || strings.Contains(a.raw, "hunter2") {
 					t.Errorf("%s", a.raw)
+				}
+				if s := got(t, h, id); s["status"] != c.status && (s["status"] != "completed" || s["result"].(map[string]any)["isError"] != true) {
+					t.Errorf("over MCP: %v", s)
 				}
 				time.Sleep(2 * time.Hour) // what does not end, ends
 			})
