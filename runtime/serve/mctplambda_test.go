@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,8 +55,24 @@ func orNull(body string) any {
 	return body
 }
 
+// withLists is an event of a load balancer whose target group has multi-value headers.
+func withLists(e map[string]any) map[string]any {
+	lists := map[string][]string{}
+	for name, value := range e["headers"].(map[string]string) {
+		lists[name] = []string{value}
+	}
+	e["multiValueHeaders"], e["multiValueQueryStringParameters"] = lists, map[string]any{}
+	delete(e, "headers")
+	delete(e, "queryStringParameters")
+	return e
+}
+
 // A whole life through each of the four front doors, HEAD included.
 func TestMCTPOnLambda(t *testing.T) {
+	doors := maps.Clone(doors)
+	doors["load balancer, lists"] = func(verb, path, body string, headers map[string]string) map[string]any {
+		return withLists(doors["load balancer"](verb, path, body, headers))
+	}
 	for name, event := range doors {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
