@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // mctp serves the same tools over MCTP, and has curl make the exchanges that its document shows, and
@@ -32,9 +33,11 @@ func mctp(ctx context.Context, folder, binary string) (err error) {
 	if err := curl(ctx, &made, endpoint, "-H", "Content-Type: application/json", "-d", `{"parameters":{"text":"Hello world","language":"en"}}`); err != nil {
 		return err
 	}
-	section("3. check its status")
-	if err := curl(ctx, nil, "-I", endpoint+"/"+made.ID); err != nil {
-		return err
+	section("3. check its status, until it is over")
+	for head := ""; !strings.Contains(head, "X-Task-Status: completed"); time.Sleep(200 * time.Millisecond) {
+		if head, err = runCurl(ctx, "-I", endpoint+"/"+made.ID); err != nil {
+			return err
+		}
 	}
 	section("4. look at it, as people will try")
 	var task struct{ Status string }
@@ -55,8 +58,16 @@ func mctp(ctx context.Context, folder, binary string) (err error) {
 	return nil
 }
 
-// curl runs curl, prints the command and what it gives, and decodes that into v unless it is nil.
+// curl runs curl, prints the command and what it gives, and decodes that into v.
 func curl(ctx context.Context, v any, args ...string) error {
+	out, err := runCurl(ctx, args...)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(out), v)
+}
+
+func runCurl(ctx context.Context, args ...string) (string, error) {
 	fmt.Print("$ curl -s")
 	for _, arg := range args {
 		if strings.ContainsAny(arg, " {") {
@@ -69,8 +80,5 @@ func curl(ctx context.Context, v any, args ...string) error {
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	fmt.Printf("%s\n", strings.TrimSpace(string(out)))
-	if err != nil || v == nil {
-		return err
-	}
-	return json.Unmarshal(out, v)
+	return string(out), err
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/mctp"
 	"github.com/thaw-mcp/thaw/runtime/host"
 )
@@ -126,7 +125,7 @@ func (q *mctpRequest) checkPath() *failure {
 }
 
 func (q *mctpRequest) notFound() *failure {
-	return &failure{status: http.StatusNotFound, code: mcp.CodeInvalidRequest, reason: reasonNotFound,
+	return &failure{status: http.StatusNotFound, reason: reasonNotFound,
 		message: "Not found: GET " + q.h.basePath + "/" + mctp.PathDiscovery + " has the addresses of the tasks, and " + q.h.basePath + "/mcp is the MCP endpoint"}
 }
 
@@ -149,7 +148,7 @@ func (q *mctpRequest) checkVerb() *failure {
 	if slices.Contains(strings.Split(q.verbs, ", "), verb) {
 		return nil
 	}
-	return &failure{status: http.StatusMethodNotAllowed, code: mcp.CodeInvalidRequest, reason: reasonMethodNotAllowed,
+	return &failure{status: http.StatusMethodNotAllowed, reason: reasonMethodNotAllowed,
 		message: "Method not allowed: this address takes " + q.verbs, allow: q.verbs}
 }
 

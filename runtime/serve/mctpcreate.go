@@ -76,7 +76,7 @@ func (q *mctpRequest) parameters() ([]byte, *failure) {
 		return []byte("{}"), nil
 	}
 	if err := strictjson.Check(body, q.h.limits.depth); err != nil {
-		return nil, &failure{status: http.StatusBadRequest, code: mcp.CodeParseError, reason: reasonParseError, message: "Parse error: " + err.Error()}
+		return nil, &failure{status: http.StatusBadRequest, reason: reasonParseError, message: "Parse error: " + err.Error()}
 	}
 	wrong := invalidRequest(`the body has to be {"parameters": {…}}`)
 	if strictjson.Kind(body) != '{' {

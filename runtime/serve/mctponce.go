@@ -14,7 +14,6 @@ import (
 
 	"github.com/thaw-mcp/thaw/internal/canon"
 	"github.com/thaw-mcp/thaw/internal/declared"
-	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/mctp"
 	"github.com/thaw-mcp/thaw/statecodec"
 	"github.com/thaw-mcp/thaw/task"
@@ -103,7 +102,7 @@ func otherParameters() *failure {
 }
 
 func keyReused(status int, how string) *failure {
-	return &failure{status: status, code: mcp.CodeInvalidRequest, reason: reasonKeyReused, message: mctp.HeaderIdempotencyKey + " " + how}
+	return &failure{status: status, reason: reasonKeyReused, message: mctp.HeaderIdempotencyKey + " " + how}
 }
 
 // claimKey has this request run the tool for its key, and no other while it does. A claim ends
@@ -136,7 +135,7 @@ func (q *mctpRequest) claimKey(c *running, digest [sha256.Size]byte) (task.Use, 
 }
 
 func keyInProgress() *failure {
-	return &failure{status: http.StatusConflict, code: mcp.CodeInternalError, reason: reasonInProgress, retryAfter: 2 * time.Second,
+	return &failure{status: http.StatusConflict, reason: reasonInProgress, retryAfter: 2 * time.Second,
 		message: "A request with this " + mctp.HeaderIdempotencyKey + " is going on: try again for its task"}
 }
 

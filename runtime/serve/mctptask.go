@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw/internal/strictjson"
-	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/mctp"
 	"github.com/thaw-mcp/thaw/task"
 )
@@ -21,7 +20,7 @@ func (q *mctpRequest) find() (*task.Snapshot, *failure) {
 	case err == nil && s.Head.Tool == q.route.Tool:
 		return &s, nil
 	case err == nil, errors.Is(err, task.ErrNotFound):
-		return nil, &failure{status: http.StatusNotFound, code: mcp.CodeInvalidParams, reason: reasonUnknownTask, message: "Unknown task: it never was, or has expired"}
+		return nil, &failure{status: http.StatusNotFound, reason: reasonUnknownTask, message: "Unknown task: it never was, or has expired"}
 	}
 	return nil, q.unreached(err)
 }
@@ -96,7 +95,7 @@ func (q *mctpRequest) outcome() *failure {
 		if s.Head.Status == task.InputRequired {
 			message += " and waits for an answer, which is given over MCP"
 		}
-		return &failure{status: http.StatusConflict, code: mcp.CodeInvalidRequest, reason: reasonNotFinished, retryAfter: max(time.Second, s.Head.Poll), message: message}
+		return &failure{status: http.StatusConflict, reason: reasonNotFinished, retryAfter: max(time.Second, s.Head.Poll), message: message}
 	case s.Head.Status == task.Cancelled:
 		result = mctp.Error("cancelled", "The task was cancelled")
 	case s.Head.Status == task.Failed:
