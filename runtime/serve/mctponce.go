@@ -54,7 +54,11 @@ func (q *mctpRequest) makeOnce(c *running, key string) (*task.Snapshot, *failure
 			return nil, f
 		}
 		release = func() { q.releaseKey(c, use) }
-		if s, f := q.keyed(c, digest); s != nil || f != nil { // the one that had it may have ended
+		s, f := q.keyed(c, digest) // the one that had it may have ended
+		if s == nil && f == nil {
+			f = q.checkRoom(c)
+		}
+		if s != nil || f != nil {
 			release()
 			return s, f
 		}
@@ -65,7 +69,7 @@ func (q *mctpRequest) makeOnce(c *running, key string) (*task.Snapshot, *failure
 		return nil, f
 	}
 	if expires := s.Head.Expires; !expires.IsZero() && !expires.After(q.h.now()) {
-		return nil, keyReused(http.StatusConflict, "was used for a task that has expired: use another")
+		return nil, keyExpired()
 	}
 	if s, f := q.keyed(c, digest); s != nil || f != nil { // whoever made it
 		return s, f
@@ -95,6 +99,22 @@ func (q *mctpRequest) keyed(c *running, digest [sha256.Size]byte) (*task.Snapsho
 		return nil, q.unreached(err)
 	}
 	return &s, nil
+}
+
+// checkRoom finds a task of the key that nobody can read any more and that the store still has.
+func (q *mctpRequest) checkRoom(c *running) *failure {
+	_, err := q.h.store.Head(q.r.Context(), c.callID.TaskID())
+	switch {
+	case errors.Is(err, task.ErrNotFound):
+		return nil
+	case err != nil:
+		return q.unreached(err)
+	}
+	return keyExpired()
+}
+
+func keyExpired() *failure {
+	return keyReused(http.StatusConflict, "was used for a task that has expired: use another")
 }
 
 func otherParameters() *failure {

@@ -141,30 +141,33 @@ func TestMCTPIdempotencyAfterADeath(t *testing.T) {
 
 // A key whose task has expired is refused while the store still has that, and free when it is gone.
 func TestMCTPIdempotencyExpires(t *testing.T) {
-	for name, late := range map[string]bool{"is there": true, "is gone": false} {
-		t.Run(name, func(t *testing.T) {
-			start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // as in working
-			clock := time.Now
-			if late {
-				clock = func() time.Time { return start }
-			}
-			var ran atomic.Int32
-			o := Options{MCTP: true, Store: memstore.New(&memstore.Options{Now: clock})}
-			working(t, []*thaw.Tool{counting("t", &ran, 0, &thaw.ToolOptions{TaskTTL: time.Hour})}, o, func(t *testing.T, h *Handler) {
-				call := submit("/t", "").with("Idempotency-Key", "k")
-				first, _ := made(t, h, call)
-				time.Sleep(2 * time.Hour)
-				refused(t, h, get("/t/"+first), 404, "unknown_task")
-				if late {
-					refused(t, h, call, http.StatusConflict, "idempotency_key_reused")
-				} else if again, _ := made(t, h, call.saying(`{"parameters":{"n":2}}`)); again != first { // the id is made of the key
-					t.Errorf("%s, and then %s", first, again)
-				}
-				if late == (ran.Load() == 2) {
-					t.Errorf("%d runs", ran.Load())
-				}
+	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // as in working
+	for name, mode := range modes {
+		for state, clock := range map[string]func() time.Time{"is there": func() time.Time { return start }, "is gone": time.Now} {
+			t.Run(name+", "+state, func(t *testing.T) {
+				var ran atomic.Int32
+				o := Options{MCTP: true, Store: memstore.New(&memstore.Options{Now: clock})}
+				working(t, []*thaw.Tool{counting("t", &ran, 0, &thaw.ToolOptions{Tasks: mode, TaskTTL: time.Hour})}, o, func(t *testing.T, h *Handler) {
+					call := submit("/t", "").with("Idempotency-Key", "k")
+					first, _ := made(t, h, call)
+					time.Sleep(2 * time.Hour)
+					refused(t, h, get("/t/"+first), 404, "unknown_task")
+					if state == "is there" {
+						refused(t, h, call, http.StatusConflict, "idempotency_key_reused")
+						refused(t, h, call, http.StatusConflict, "idempotency_key_reused")
+						if ran.Load() != 1 {
+							t.Errorf("%d runs", ran.Load())
+						}
+						return
+					}
+					made(t, h, submit("/t", "")) // with which this store removes what has expired
+					again, _ := made(t, h, call.saying(`{"parameters":{"n":2}}`))
+					if again != first || ran.Load() != 3 { // the id is made of the key
+						t.Errorf("%s, and then %s, after %d runs", first, again, ran.Load())
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
