@@ -11,7 +11,7 @@ import (
 // What a handler's error becomes, through wrapping and errors.Join; the first that fits:
 //
 //   - misuse, and what could not be recorded: error -32603, its key and places in the log;
-//   - ErrSuspended: the client is asked, whatever else there is;
+//   - ErrSuspended: the client is asked, or the task waits, whatever else there is;
 //   - RequireScopes' error: status 403 with a challenge, or, in a tool whose response streams
 //     already, a result with isError;
 //   - *mcp.Error: that JSON-RPC error, as it stands;
@@ -28,7 +28,7 @@ import (
 // NewTool, NewPrompt and NewResource hand errors on as they are; what becomes of them is
 // decided in one place, when the call ends.
 var (
-	// ErrSuspended says that the client is asked. Return it at once; wrapping is fine. A
+	// ErrSuspended says that the client is asked, or a task waits. Return it at once; wrapping is fine. A
 	// handler that swallows it is suspended all the same, and nothing further starts.
 	ErrSuspended = call.ErrSuspended
 	// ErrDeclined says that the user refused what a question asked for. Returned as it is the

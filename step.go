@@ -147,9 +147,10 @@ func IdempotencyKey(ctx context.Context) string {
 }
 
 // RetryAfter makes the error of a step's function one to try again after d, up to max tries
-// in all; the last one's err is then the step's. A plain call waits in place; where its time
-// does not suffice, Step returns err and keeps nothing. RetryAfter of nil is nil; outside a
-// step it is err.
+// in all; the last one's err is then the step's. A task gives its worker up meanwhile, like in
+// Sleep, and keeps how often it has tried: return the error at once, it is ErrSuspended. A plain
+// call waits in place, and so does a task for a second at most. Where the time does not suffice,
+// Step returns err and keeps nothing. RetryAfter of nil is nil; outside a step it is err.
 func RetryAfter(err error, d time.Duration, max int) error {
 	if err == nil {
 		return nil

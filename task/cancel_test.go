@@ -255,3 +255,36 @@ func TestRule14CancelAgainstComplete(t *testing.T) {
 		}
 	})
 }
+
+// A cancellation that comes between a claim and its answer, which is lost, is one that came before
+// it: the run knows.
+func TestRule14CancelBelowALostClaim(t *testing.T) {
+	everywhere(t, func(w *world) {
+		w.create()
+		p := w.worker()
+		p.faulty(func(method string) (error, error) {
+			if method != "Commit" {
+				return nil, nil
+			}
+			p.faulty(func(method string) (error, error) {
+				if method == "Commit" { // the claim is tried again
+					p.faulty(nil)
+					if err := w.api.Cancel(w.Context(), id, owner); err != nil {
+						w.Error(err)
+					}
+				}
+				return nil, nil
+			})
+			return nil, errors.New("the answer is lost")
+		})
+		p.wantWork(func(ctx context.Context, c *task.Claim) task.Result {
+			if !c.Cleaning() || c.Cancelled().IsZero() {
+				w.Error("it does not know that it is cancelled")
+			}
+			return p.program("S")(ctx, c)
+		}, true)
+		if h := w.want(task.Cancelled, task.Done); h.Claims != 1 {
+			w.Errorf("%+v", h)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,11 +211,14 @@ func (e *Engine) cancelled(h Head) Head {
 	return next
 }
 
-// tell notes in a head that is Ready that its message is sent now. Where nobody is told the
-// task is due at once.
+// sends reports whether messages are sent that may have an effect elsewhere and later.
+func (e *Engine) sends() bool { return e.dispatcher != nil && !e.local }
+
+// tell notes in a head that is Ready that its message is sent now. Where nobody is told, or
+// only this process, the task is due at once.
 func (e *Engine) tell(h *Head, now time.Time) {
 	h.Sent, h.Wake = now, now.Add(e.resendAfter(0))
-	if e.dispatcher == nil {
+	if !e.sends() {
 		h.Sent, h.Wake = time.Time{}, now
 	}
 }
@@ -233,6 +237,10 @@ func (e *Engine) awaited(h *Head, now time.Time) bool {
 func (e *Engine) heal(ctx context.Context, h Head) {
 	now := e.clock()
 	if e.dispatcher == nil || !e.claimable(&h, now) || e.awaited(&h, now) {
+		return
+	}
+	if e.local {
+		_ = e.dispatch(ctx, &h, 0)
 		return
 	}
 	next := h
@@ -268,7 +276,7 @@ func milliseconds(d time.Duration) time.Duration {
 }
 
 // Sweep looks at what is due, in every shard, and heals it. It returns how many tasks it
-// looked at; an error is the first of the store's, after every shard was tried.
+// looked at; an error is the first of the store's, after everything was tried.
 func (e *Engine) Sweep(ctx context.Context) (looked int, err error) {
 	due, ok := e.store.(Sweeper)
 	if !ok {
@@ -278,14 +286,14 @@ func (e *Engine) Sweep(ctx context.Context) (looked int, err error) {
 	for shard := range Shards {
 		ids, failed := due.Due(ctx, e.clock(), shard, most)
 		if failed != nil {
-			err = errors.Join(err, failed)
+			err = cmp.Or(err, failed)
 			continue
 		}
 		for _, id := range ids {
 			h, failed := e.store.Head(ctx, id) // the index may lag
 			if failed != nil {
 				if !errors.Is(failed, ErrNotFound) {
-					err = errors.Join(err, failed)
+					err = cmp.Or(err, failed)
 				}
 				continue
 			}

@@ -20,6 +20,7 @@ import (
 type Engine struct {
 	store      Store
 	dispatcher Dispatcher
+	local      bool // what is dispatched is not counted as sent
 	now        func() time.Time
 	logger     *slog.Logger
 	limits     Limits
@@ -29,6 +30,10 @@ type Engine struct {
 type Options struct {
 	// Dispatcher tells workers of tasks; nil tells nobody, and workers find them by Due alone.
 	Dispatcher Dispatcher
+	// Local says that the Dispatcher reaches this process alone, takes what it has room for, and
+	// that its process sweeps often. What it was told then holds nobody off: a task stays due
+	// until it is claimed, also for other processes and after a restart.
+	Local bool
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Logger gets what an operator should know; nil is slog.Default.
@@ -93,7 +98,7 @@ func New(s Store, o *Options) *Engine {
 	if o == nil {
 		o = &Options{}
 	}
-	e := &Engine{store: s, dispatcher: o.Dispatcher, now: o.Now, logger: o.Logger, limits: o.Limits.withDefaults()}
+	e := &Engine{store: s, dispatcher: o.Dispatcher, local: o.Local, now: o.Now, logger: o.Logger, limits: o.Limits.withDefaults()}
 	if e.now == nil {
 		e.now = time.Now
 	}

@@ -28,6 +28,9 @@ func (e *Engine) Work(ctx context.Context, id string, run Run) Verdict {
 	if errors.Is(err, ErrNotFound) {
 		return acknowledged
 	}
+	if err != nil && ctx.Err() != nil { // the worker stops
+		return Verdict{After: e.limits.Guard}
+	}
 	if err != nil {
 		e.logger.LogAttrs(ctx, slog.LevelWarn, "a task cannot be read", slog.String("task", id), slog.String("error", err.Error()))
 		return Verdict{After: e.limits.Guard}
@@ -67,10 +70,7 @@ func (e *Engine) claim(ctx context.Context, h Head) (*Claim, Verdict) {
 	e.postpone(&next, now)
 	next.Sends = 0
 	sent := e.now()
-	c := &Claim{e: e, id: h.ID, began: h.Journal, late: h.Status == Cancelled}
-	if c.late {
-		c.cancelled.Store(&h.Updated)
-	}
+	c := &Claim{e: e, id: h.ID, began: h.Journal}
 	err := e.commit(ctx, next)
 	var conflict *Conflict
 	if errors.As(err, &conflict) && conflict.Now.Epoch == next.Epoch && conflict.Now.Worker == next.Worker {
@@ -79,6 +79,9 @@ func (e *Engine) claim(ctx context.Context, h Head) (*Claim, Verdict) {
 	if err != nil {
 		// Somebody else has it, or nobody knows: whoever looks next finds out.
 		return nil, Verdict{After: e.limits.Guard}
+	}
+	if c.late = next.Status == Cancelled; c.late { // before, or since a claim whose answer was lost
+		c.cancelled.Store(&next.Updated)
 	}
 	c.took(next, sent)
 	return c, Verdict{}
@@ -257,7 +260,7 @@ func (c *Claim) park(h *Head, p *Park) (parts []Part) {
 		}
 	case !p.Until.IsZero():
 		h.Phase, h.Wake, h.Interrupted = Sleeping, p.Until.UTC().Truncate(time.Millisecond), 0
-		if h.Sent = (time.Time{}); c.e.dispatcher != nil && h.Wake.Sub(now) <= MaxDelay {
+		if h.Sent = (time.Time{}); c.e.sends() && h.Wake.Sub(now) <= MaxDelay {
 			h.Sent = h.Wake // a message comes then; else the sweep does
 		}
 	default:

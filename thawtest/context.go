@@ -97,7 +97,7 @@ func (directKeeper) Judge(call.Question, []byte) error          { return nil }
 func (directKeeper) Admit(call.Question) error                  { return nil }
 func (directKeeper) Ready(context.Context) error                { return nil }
 func (directKeeper) Full(*journal.Entry, int) error             { return nil }
-func (directKeeper) Start(context.Context, bool) (bool, error)  { return true, nil }
+func (directKeeper) Start(bool) (bool, error)                   { return true, nil }
 func (directKeeper) Now() time.Time                             { return time.Now() }
 func (directKeeper) Durable() bool                              { return false }
 func (directKeeper) Ends() time.Time                            { return time.Time{} }

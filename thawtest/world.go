@@ -215,7 +215,7 @@ func (p *process) note(parts []task.Part) (steps []string) {
 			continue
 		}
 		l, err := journal.ParseLogged(parts[i].Data)
-		if err == nil && !l.Asked && l.Kind != journal.Answer {
+		if err == nil && !l.Asked && (l.Kind == journal.Value || l.Kind == journal.Failure) {
 			p.recorded[l.Key] = true
 			steps = append(steps, l.Key)
 		}

@@ -81,9 +81,14 @@ func create(ctx context.Context, url, job string) (id string, err error) {
 	return v.TaskID, err
 }
 
+// get looks at a task.
+func get(ctx context.Context, url, id string) (view, error) {
+	return send(ctx, url, "tasks/get", id, map[string]any{"taskId": id})
+}
+
 // advance looks at a task, and answers what it asks.
 func advance(ctx context.Context, url, id string) (view, error) {
-	v, err := send(ctx, url, "tasks/get", id, map[string]any{"taskId": id})
+	v, err := get(ctx, url, id)
 	if err != nil || v.Status != "input_required" {
 		return v, err
 	}

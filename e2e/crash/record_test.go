@@ -2,16 +2,43 @@ package crash
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/thaw-mcp/thaw/task"
-	"github.com/thaw-mcp/thaw/task/sqlitestore"
 )
 
-// record is what the processes have logged of a task.
+// event is a line of what the processes have logged: what one of them has done about a task.
+type event struct {
+	at       time.Time
+	process  string
+	what, id string
+	more     []string
+}
+
+// events reads the log, in its order.
+func (p *place) events(t *testing.T) (all []event) {
+	t.Helper()
+	text, err := os.ReadFile(p.log)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err) // of whichever goroutine
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		at, err := time.Parse(time.RFC3339Nano, words[0])
+		if err != nil {
+			t.Error(err)
+		}
+		all = append(all, event{at, words[1], words[2], words[3], words[4:]})
+	}
+	return all
+}
+
+// record is what was logged of a task.
 type record struct {
 	id       string
 	runs     map[string][]string // values by step, in order
@@ -19,30 +46,66 @@ type record struct {
 	outcomes int
 }
 
-// records reads the log, in the order of creation.
-func (p place) records(t *testing.T) (all []*record) {
+// records are of all tasks, in the order of their calls.
+func (p *place) records(t *testing.T) (all []*record) {
 	t.Helper()
-	text, err := os.ReadFile(p.log)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Error(err) // of whichever goroutine
-	}
 	byID := map[string]*record{}
-	for line := range strings.Lines(string(text)) {
-		words := strings.Split(strings.TrimSpace(line), "\t")
-		r := byID[words[1]]
-		if r == nil {
-			r = &record{id: words[1], runs: map[string][]string{}, keys: map[string]bool{}}
+	for _, e := range p.events(t) {
+		r := byID[e.id]
+		switch {
+		case r == nil && e.what == "called":
+			r = &record{id: e.id, runs: map[string][]string{}, keys: map[string]bool{}}
 			byID[r.id] = r
 			all = append(all, r)
-		}
-		switch words[0] {
-		case "step":
-			r.runs[words[2]] = append(r.runs[words[2]], words[3])
-			r.keys[words[4]] = true
-		case "outcome":
+		case e.what == "step":
+			r.runs[e.more[0]] = append(r.runs[e.more[0]], e.more[1])
+			r.keys[e.more[2]] = true
+		case e.what == "outcome":
 			r.outcomes++
 		}
 	}
+	return all
+}
+
+// holders are the processes that work on tasks, by task.
+type holders map[string]string
+
+func (h holders) note(e event) {
+	switch e.what {
+	case "upkeep":
+	case "claim", "step", "record":
+		h[e.id] = e.process
+	case "killed":
+		maps.DeleteFunc(h, func(_, process string) bool { return process == e.process })
+	default:
+		delete(h, e.id)
+	}
+}
+
+// recoveries are the times from the kill of a process that had a task to what another did about
+// it next, the shortest first.
+func (p *place) recoveries(t *testing.T) (all []time.Duration) {
+	t.Helper()
+	held := holders{}
+	since := map[string]time.Time{}
+	for _, e := range p.events(t) {
+		switch began, lay := since[e.id]; {
+		case e.what == "killed":
+			for id, process := range held {
+				if process == e.process {
+					since[id] = e.at
+				}
+			}
+			if e.id != "" {
+				since[e.id] = e.at
+			}
+		case lay && e.what != "upkeep":
+			all = append(all, e.at.Sub(began))
+			delete(since, e.id)
+		}
+		held.note(e)
+	}
+	slices.Sort(all)
 	return all
 }
 
@@ -59,13 +122,9 @@ type count struct {
 }
 
 // check holds every task of a place to the promise. ended has them as a client saw them.
-func (p place) check(t *testing.T, ended map[string]view) (c count) {
+func (p *place) check(t *testing.T, ended map[string]view) (c count) {
 	t.Helper()
-	store, err := sqlitestore.Open(p.store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := p.open(t)
 	for _, r := range p.records(t) {
 		h, err := store.Head(t.Context(), r.id)
 		if errors.Is(err, task.ErrNotFound) && len(r.runs) == 0 {
@@ -96,7 +155,7 @@ func (p place) check(t *testing.T, ended map[string]view) (c count) {
 }
 
 // ids of the tasks that the log knows and the store may have.
-func (p place) ids(t *testing.T) (ids []string) {
+func (p *place) ids(t *testing.T) (ids []string) {
 	t.Helper()
 	for _, r := range p.records(t) {
 		ids = append(ids, r.id)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw/e2e/internal/ministack"
+	"github.com/thaw-mcp/thaw/e2e/internal/queue"
 	"github.com/thaw-mcp/thaw/task"
 	"github.com/thaw-mcp/thaw/task/sqsdispatch"
 )
@@ -22,12 +23,12 @@ func dispatcher(t *testing.T, s *ministack.Server, url string) *sqsdispatch.Disp
 // What is sent is received, and not before its delay.
 func TestMessages(t *testing.T) {
 	s := ministack.Start(t)
-	q := newQueue(t, s.Config(), nil, 0)
-	d := dispatcher(t, s, q.url)
+	q := queue.New(t, s.Config(), nil, 0)
+	d := dispatcher(t, s, q.URL)
 	if err := d.Dispatch(t.Context(), "at-once", 0); err != nil {
 		t.Fatal(err)
 	}
-	m, err := task.ParseMessage(*q.must(t, 1, 0)[0].Body)
+	m, err := task.ParseMessage(*q.Must(t, 1, 0)[0].Body)
 	if err != nil || m != (task.Message{ID: "at-once"}) {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -36,8 +37,8 @@ func TestMessages(t *testing.T) {
 	if err := d.Dispatch(t.Context(), "later", 1500*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	q.must(t, 0, 0)
-	m, err = task.ParseMessage(*q.must(t, 1, 10)[0].Body)
+	q.Must(t, 0, 0)
+	m, err = task.ParseMessage(*q.Must(t, 1, 10)[0].Body)
 	if waited := time.Since(sent); err != nil || m.ID != "later" || waited < 1500*time.Millisecond {
 		t.Errorf("%+v, %v after %v", m, err, waited)
 	}
@@ -47,14 +48,14 @@ func TestMessages(t *testing.T) {
 // cannot be reached may be.
 func TestNoQueue(t *testing.T) {
 	s := ministack.Start(t)
-	q := newQueue(t, s.Config(), nil, 0)
-	if err := dispatcher(t, s, q.url+"-gone").Dispatch(t.Context(), "id", 0); !errors.Is(err, task.ErrUndeliverable) {
+	q := queue.New(t, s.Config(), nil, 0)
+	if err := dispatcher(t, s, q.URL+"-gone").Dispatch(t.Context(), "id", 0); !errors.Is(err, task.ErrUndeliverable) {
 		t.Errorf("no such queue: %v", err)
 	}
 	cfg := s.Config()
 	nobody := "http://127.0.0.1:1"
 	cfg.BaseEndpoint = &nobody
-	d, err := sqsdispatch.New(cfg, q.url)
+	d, err := sqsdispatch.New(cfg, q.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,35 +68,35 @@ func TestNoQueue(t *testing.T) {
 // letters when it was received often enough.
 func TestVisibilityAndRedrive(t *testing.T) {
 	s := ministack.Start(t)
-	dead := newQueue(t, s.Config(), nil, 0)
-	q := newQueue(t, s.Config(), dead, 3)
-	if err := dispatcher(t, s, q.url).Dispatch(t.Context(), "id", 0); err != nil {
+	dead := queue.New(t, s.Config(), nil, 0)
+	q := queue.New(t, s.Config(), dead, 3)
+	if err := dispatcher(t, s, q.URL).Dispatch(t.Context(), "id", 0); err != nil {
 		t.Fatal(err)
 	}
 	v := sqsdispatch.NewVisibility(s.Config())
 	change := func(receipt string, d time.Duration) {
 		t.Helper()
-		if err := v.Change(t.Context(), q.arn, receipt, d); err != nil {
+		if err := v.Change(t.Context(), q.ARN, receipt, d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	receipt := *q.must(t, 1, 0)[0].ReceiptHandle
-	q.must(t, 0, 0)
+	receipt := *q.Must(t, 1, 0)[0].ReceiptHandle
+	q.Must(t, 0, 0)
 	change(receipt, 0)
-	receipt = *q.must(t, 1, 0)[0].ReceiptHandle
+	receipt = *q.Must(t, 1, 0)[0].ReceiptHandle
 	change(receipt, time.Second)
-	q.must(t, 0, 0)
+	q.Must(t, 0, 0)
 	began := time.Now()
-	receipt = *q.must(t, 1, 10)[0].ReceiptHandle
+	receipt = *q.Must(t, 1, 10)[0].ReceiptHandle
 	if waited := time.Since(began); waited > 5*time.Second {
 		t.Errorf("hidden for a second, shown after %v", waited)
 	}
 	change(receipt, 0)
-	q.must(t, 0, 0) // the fourth time it is moved
-	if m, err := task.ParseMessage(*dead.must(t, 1, 5)[0].Body); err != nil || m.ID != "id" {
+	q.Must(t, 0, 0) // the fourth time it is moved
+	if m, err := task.ParseMessage(*dead.Must(t, 1, 5)[0].Body); err != nil || m.ID != "id" {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if err := v.Change(t.Context(), q.arn+"-gone", receipt, 0); err == nil {
+	if err := v.Change(t.Context(), q.ARN+"-gone", receipt, 0); err == nil {
 		t.Error("a queue that is not there was changed")
 	}
 }

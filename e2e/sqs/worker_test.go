@@ -1,3 +1,5 @@
+// Package sqs has tasks worked on through a queue: messages that leave the process, a worker
+// that is a Lambda function, and what SQS does between them.
 package sqs
 
 import (
@@ -16,13 +18,14 @@ import (
 	"github.com/thaw-mcp/thaw/e2e/internal/emulator"
 	"github.com/thaw-mcp/thaw/e2e/internal/fixture"
 	"github.com/thaw-mcp/thaw/e2e/internal/ministack"
+	"github.com/thaw-mcp/thaw/e2e/internal/queue"
 )
 
 // deployment is the conformance fixture as it is deployed: an api and a worker, which is a
 // function, two processes that share nothing but a table and a queue.
 type deployment struct {
 	*client
-	queue  *queue
+	queue  *queue.Queue
 	worker *emulator.Function
 }
 
@@ -33,9 +36,9 @@ func deploy(t *testing.T) *deployment {
 	if _, err := dynamodb.NewFromConfig(s.Config()).CreateTable(t.Context(), dynamostore.Table(table)); err != nil {
 		t.Fatal(err)
 	}
-	q := newQueue(t, s.Config(), nil, 0)
+	q := queue.New(t, s.Config(), nil, 0)
 	program := fixture.Build(t)
-	env := append(s.Env(), "THAW_AUTH=none", "THAW_STATE_KEY=none", "THAW_STORE=dynamodb:"+table, "THAW_DISPATCH=sqs:"+q.url)
+	env := append(s.Env(), "THAW_AUTH=none", "THAW_STATE_KEY=none", "THAW_STORE=dynamodb:"+table, "THAW_DISPATCH=sqs:"+q.URL)
 	worker := emulator.Start(t, program, append(slices.Clone(env), "THAW_ROLE=worker", "AWS_LAMBDA_FUNCTION_TIMEOUT=120")...)
 	url := fixture.ServeIn(t, t.TempDir(), program, append(slices.Clone(env), "THAW_ROLE=api")...)
 	return &deployment{&client{url}, q, worker}
@@ -50,13 +53,13 @@ func (d *deployment) poll(t *testing.T) (stop func() int) {
 	var polling sync.WaitGroup
 	polling.Go(func() {
 		for ctx.Err() == nil {
-			messages, err := d.queue.receive(ctx, 1)
+			messages, err := d.queue.Receive(ctx, 10, 1)
 			if err != nil && ctx.Err() == nil {
 				t.Errorf("receive: %v", err)
 				return
 			}
 			for m := range slices.Chunk(messages, 1) {
-				if _, err := d.queue.deliver(ctx, m, d.worker.Invoke); err != nil && ctx.Err() == nil {
+				if _, err := d.queue.Deliver(ctx, m, d.worker.Invoke); err != nil && ctx.Err() == nil {
 					t.Errorf("deliver: %v", err)
 					return
 				}
@@ -102,26 +105,26 @@ func TestTasksThroughTheQueue(t *testing.T) {
 func TestPartOfABatch(t *testing.T) {
 	d := deploy(t)
 	asking := d.create(t, "confirm_delete", map[string]any{"filename": "a.txt"})
-	first := d.queue.must(t, 1, 5)
+	first := d.queue.Must(t, 1, 5)
 	slow := d.create(t, "slow_compute", map[string]any{"seconds": 15, "label": "y"})
-	second := d.queue.must(t, 1, 5)
-	if _, err := d.queue.deliver(t.Context(), second, d.worker.Invoke); err != nil {
+	second := d.queue.Must(t, 1, 5)
+	if _, err := d.queue.Deliver(t.Context(), second, d.worker.Invoke); err != nil {
 		t.Fatal(err)
 	}
 	for _, body := range []string{"hunter2", *second[0].Body} {
-		if _, err := d.queue.client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &d.queue.url, MessageBody: &body}); err != nil {
+		if _, err := d.queue.Client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &d.queue.URL, MessageBody: &body}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	others := d.queue.must(t, 2, 5)
-	kept, err := d.queue.deliver(t.Context(), slices.Concat(first, others), d.worker.Invoke)
+	others := d.queue.Must(t, 2, 5)
+	kept, err := d.queue.Deliver(t.Context(), slices.Concat(first, others), d.worker.Invoke)
 	want := []string{*others[0].MessageId, *others[1].MessageId}
 	slices.Sort(kept)
 	slices.Sort(want)
 	if err != nil || !slices.Equal(kept, want) {
 		t.Fatalf("kept %q, %v; want %q", kept, err, want)
 	}
-	if kept, err := d.queue.hand(t.Context(), first, d.worker.Invoke); err != nil || len(kept) > 0 {
+	if kept, err := d.queue.Hand(t.Context(), first, d.worker.Invoke); err != nil || len(kept) > 0 {
 		t.Errorf("the same message once more: kept %q, %v", kept, err)
 	}
 	if s := d.get(t, asking); s.Status != "input_required" {
@@ -133,13 +136,13 @@ func TestPartOfABatch(t *testing.T) {
 	// What comes now is the message that waited with the task, and the one that was kept.
 	shown := map[string]bool{}
 	for len(shown) < 2 {
-		messages, err := d.queue.receive(t.Context(), 20)
+		messages, err := d.queue.Receive(t.Context(), 10, 20)
 		if err != nil || len(messages) == 0 {
 			t.Fatalf("shown are %v, and then %d messages, %v", shown, len(messages), err)
 		}
 		for m := range slices.Chunk(messages, 1) { // at once one would meet the other's lease
 			shown[*m[0].MessageId] = true
-			if kept, err := d.queue.deliver(t.Context(), m, d.worker.Invoke); err != nil || len(kept) > 0 {
+			if kept, err := d.queue.Deliver(t.Context(), m, d.worker.Invoke); err != nil || len(kept) > 0 {
 				t.Errorf("kept %q, %v", kept, err)
 			}
 		}
@@ -156,8 +159,8 @@ func TestPartOfABatch(t *testing.T) {
 func TestScheduledSweep(t *testing.T) {
 	d := deploy(t)
 	id := d.create(t, "slow_compute", map[string]any{"seconds": 0})
-	lost := d.queue.must(t, 1, 5)
-	if _, err := d.queue.client.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &d.queue.url, ReceiptHandle: lost[0].ReceiptHandle}); err != nil {
+	lost := d.queue.Must(t, 1, 5)
+	if _, err := d.queue.Client.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &d.queue.URL, ReceiptHandle: lost[0].ReceiptHandle}); err != nil {
 		t.Fatal(err)
 	}
 	schedule, err := json.Marshal(events.EventBridgeEvent{Version: "0", ID: "x", DetailType: "Scheduled Event", Source: "aws.scheduler", Detail: json.RawMessage(`"{}"`)})
@@ -169,7 +172,7 @@ func TestScheduledSweep(t *testing.T) {
 		if answer, err := d.worker.Invoke(t.Context(), schedule); err != nil || string(answer) != "{}" {
 			t.Fatalf("%s, %v", answer, err)
 		}
-		messages, err := d.queue.receive(t.Context(), 3)
+		messages, err := d.queue.Receive(t.Context(), 10, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +182,7 @@ func TestScheduledSweep(t *testing.T) {
 		if *messages[0].Body != *lost[0].Body {
 			t.Errorf("%s, want %s", *messages[0].Body, *lost[0].Body)
 		}
-		if _, err := d.queue.deliver(t.Context(), messages, d.worker.Invoke); err != nil {
+		if _, err := d.queue.Deliver(t.Context(), messages, d.worker.Invoke); err != nil {
 			t.Fatal(err)
 		}
 		if s := d.get(t, id); s.Status != "completed" {

@@ -7,7 +7,7 @@ import (
 
 // The author's package shows these under its own name.
 var (
-	ErrSuspended = errors.New("thaw: suspended: the client is asked, and the handler runs again with the answer")
+	ErrSuspended = errors.New("thaw: suspended: the handler runs again, from the top, when there is what it waits for")
 	ErrCancelled = errors.New("thaw: the client has cancelled the task")
 	ErrNoTime    = errors.New("thaw: the call has not the time to wait so long, and is no task")
 	ErrNoCall    = errors.New("thaw: no running call: the context is not one that a handler was given, or the handler has returned")

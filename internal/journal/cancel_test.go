@@ -22,16 +22,16 @@ type cancelling struct {
 	onWaiting func()
 }
 
-func (*cancelling) Judge(call.Question, []byte) error         { return nil }
-func (*cancelling) Admit(call.Question) error                 { return nil }
-func (*cancelling) Ready(context.Context) error               { return nil }
-func (*cancelling) Full(*journal.Entry, int) error            { return nil }
-func (*cancelling) Start(context.Context, bool) (bool, error) { return true, nil }
-func (k *cancelling) Now() time.Time                          { return k.now }
-func (*cancelling) Durable() bool                             { return true }
-func (*cancelling) Ends() time.Time                           { return time.Time{} }
-func (*cancelling) Promote() bool                             { return false }
-func (*cancelling) IdempotencyKey(string) string              { return "" }
+func (*cancelling) Judge(call.Question, []byte) error { return nil }
+func (*cancelling) Admit(call.Question) error         { return nil }
+func (*cancelling) Ready(context.Context) error       { return nil }
+func (*cancelling) Full(*journal.Entry, int) error    { return nil }
+func (*cancelling) Start(bool) (bool, error)          { return true, nil }
+func (k *cancelling) Now() time.Time                  { return k.now }
+func (*cancelling) Durable() bool                     { return true }
+func (*cancelling) Ends() time.Time                   { return time.Time{} }
+func (*cancelling) Promote() bool                     { return false }
+func (*cancelling) IdempotencyKey(string) string      { return "" }
 func (k *cancelling) Keep(_ context.Context, e *journal.Entry) error {
 	k.recorded = append(k.recorded, e.Key)
 	return nil
@@ -142,6 +142,19 @@ func TestCancelled(t *testing.T) {
 			step(h, branch, "b2")
 			step(h, h.k.ctx, "undo")
 		}, []string{"a cancelled", "b1 cancelled", "b2 cancelled", "undo"}},
+		"a branch that is made after it ends with it too": {nil, 11, func(h *handler) {
+			h.k.Stop()
+			branch, cancel := context.WithCancel(h.k.ctx)
+			defer cancel()
+			step(h, h.k.ctx, "a")
+			step(h, branch, "b1")
+			step(h, branch, "b2")
+			step(h, h.k.ctx, "undo")
+		}, []string{"a cancelled", "b1 cancelled", "b2 cancelled", "undo"}},
+		"between two tries of one that waits elsewhere": {[]journal.Entry{{Key: "a", Kind: journal.Tried, Data: fmt.Appendf(nil, "[1,%d]", at(60).UnixMilli())}}, 11, func(h *handler) {
+			step(h, h.k.ctx, "a")
+			step(h, h.k.ctx, "undo")
+		}, []string{"a cancelled", "undo"}},
 		"in the midst of a step": {nil, 0, func(h *handler) {
 			_, err := h.StepWith(h.k.ctx, h.k, nil, "a", 0, func(ctx context.Context, _ int) (call.Outcome, error) {
 				h.k.at = at(10)
@@ -154,7 +167,7 @@ func TestCancelled(t *testing.T) {
 		"between two tries": {nil, 0, func(h *handler) {
 			h.k.onWaiting = func() { h.k.at = at(10); h.k.Stop() }
 			_, err := h.StepWith(h.k.ctx, h.k, nil, "a", 0, func(context.Context, int) (call.Outcome, error) {
-				return call.Outcome{}, &call.Retry{Err: errors.New("busy"), After: time.Minute, Max: 9}
+				return call.Outcome{}, &call.Retry{Err: errors.New("busy"), After: time.Second, Max: 9}
 			})
 			see(h, "a", err)
 			step(h, h.k.ctx, "undo")
@@ -168,6 +181,7 @@ func TestCancelled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, stop := context.WithCancelCause(t.Context())
 			defer stop(nil)
+			_ = ctx.Done() // whose channel tells it from others, as whoever runs the call sees to
 			h := &handler{Run: &journal.Run{}, k: &cancelling{now: at(c.now), ctx: ctx, stop: stop}}
 			if c.now >= 10 {
 				h.k.at = at(10)

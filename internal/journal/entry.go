@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 )
@@ -15,7 +16,7 @@ type Logged struct {
 }
 
 // AppendJSON appends the entry: an object of "k", its key, and one of "a": [digest, answer],
-// "v": value, "f": failure, "q": [digest, wire key].
+// "v": value, "f": failure, "t": tries, "q": [digest, wire key].
 func (l *Logged) AppendJSON(dst []byte) []byte {
 	dst = strictjson.AppendString(append(dst, `{"k":`...), l.Key)
 	switch {
@@ -25,10 +26,8 @@ func (l *Logged) AppendJSON(dst []byte) []byte {
 	case l.Kind == Answer:
 		dst = append(l.Digest.append(append(dst, `,"a":[`...)), ',')
 		return append(append(dst, l.Data...), "]}"...)
-	case l.Kind == Value:
-		dst = append(dst, `,"v":`...)
 	default:
-		dst = append(dst, `,"f":`...)
+		dst = append(append(append(dst, `,"`...), members[l.Kind]...), `":`...)
 	}
 	return append(append(dst, l.Data...), '}')
 }
@@ -41,9 +40,9 @@ func ParseLogged(text []byte) (l Logged, err error) {
 	if strictjson.Kind(text) != '{' {
 		return l, errMalformed
 	}
-	members := 0
+	n := 0
 	for name, value := range strictjson.Members(text) {
-		members++
+		n++
 		switch string(name) {
 		case "k":
 			key, ok := strictjson.String(value)
@@ -51,10 +50,10 @@ func ParseLogged(text []byte) (l Logged, err error) {
 				return l, errMalformed
 			}
 			l.Key = key
-		case "v", "f":
-			l.Kind, l.Data = Value, value
-			if name[0] == 'f' {
-				l.Kind = Failure
+		case members[Value], members[Failure], members[Tried]:
+			l.Kind, l.Data = Kind(slices.Index(members[:], string(name))), value
+			if l.Kind == Tried && !checkTries(value) {
+				return l, errMalformed
 			}
 		case "a", "q":
 			first, second, ok := pair(value)
@@ -73,7 +72,7 @@ func ParseLogged(text []byte) (l Logged, err error) {
 			return l, fmt.Errorf("%w: unknown member %q", errMalformed, name)
 		}
 	}
-	if members != 2 || l.Key == "" {
+	if n != 2 || l.Key == "" {
 		return l, errMalformed
 	}
 	return l, nil

@@ -21,7 +21,11 @@ const (
 	Answer  Kind = iota // a client's answer to a question
 	Value               // what a step gave
 	Failure             // how a step failed
+	Tried               // how often a step was tried that is to be tried again
 )
+
+// recorded reports whether the entry is what a step or a poll gave.
+func (e *Entry) recorded() bool { return e.Kind == Value || e.Kind == Failure }
 
 // Entry is one recorded fact. Data is JSON.
 type Entry struct {
@@ -80,11 +84,12 @@ func readDigest(value []byte) (d Digest, ok bool) {
 //	"a": answers,   key: [digest, answer]
 //	"v": values,    key: value
 //	"f": failures,  key: failure
+//	"t": tries,     key: [how many, milliseconds of Unix time of the next]
 //	"q": questions, key: [method, digest]
 //
 // An old journal has to be read by a newer binary, so members keep their meaning; an
 // unknown one is an error, since to leave it out would be to forget.
-var members = [...]string{Answer: "a", Value: "v", Failure: "f"}
+var members = [...]string{Answer: "a", Value: "v", Failure: "f", Tried: "t"}
 
 const memberAsked = "q"
 
@@ -187,6 +192,11 @@ func (j *Journal) parse(member, key string, data []byte) error {
 		j.Entries = append(j.Entries, Entry{Key: key, Kind: Value, Data: data})
 	case members[Failure]:
 		j.Entries = append(j.Entries, Entry{Key: key, Kind: Failure, Data: data})
+	case members[Tried]:
+		if !checkTries(data) {
+			return errMalformed
+		}
+		j.Entries = append(j.Entries, Entry{Key: key, Kind: Tried, Data: data})
 	case members[Answer]:
 		first, second, ok := pair(data)
 		d, whole := readDigest(first)

@@ -25,8 +25,9 @@ type Keeper interface {
 	// step begins.
 	Ready(ctx context.Context) error
 	// Start reports whether a step may begin; first is one before which none has begun in this
-	// run. If it may not, the call goes on in another run; an error ends the run.
-	Start(ctx context.Context, first bool) (bool, error)
+	// run, or one that has begun and is tried again. If it may not, the call goes on in another
+	// run; an error ends the run.
+	Start(first bool) (bool, error)
 	// Full reports whether a journal of size bytes, with e in it, is too large to be kept; the
 	// error ends the run.
 	Full(e *Entry, size int) error
@@ -175,7 +176,7 @@ func (r *Run) Misuse(key string, at call.Site, what string) error {
 // suspended is ErrSuspended with the key that was asked.
 type suspended struct{ key string }
 
-func (s *suspended) Error() string        { return fmt.Sprintf("%v (question %q)", call.ErrSuspended, s.key) }
+func (s *suspended) Error() string        { return fmt.Sprintf("%v (%q)", call.ErrSuspended, s.key) }
 func (s *suspended) Is(target error) bool { return target == call.ErrSuspended }
 
 // AskWith is call.Call's Ask for a keeper. An answer counts only for the question that it

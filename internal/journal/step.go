@@ -13,15 +13,17 @@ import (
 
 // StepWith is call.Call's Step for a keeper. outer is the call as the handler has it: inside
 // fn only what has no key of its own works.
-func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key string, at call.Site, fn call.StepFunc) (call.Outcome, error) {
+func (r *Run) StepWith(ctx context.Context, k Waiter, outer call.Call, key string, at call.Site, fn call.StepFunc) (call.Outcome, error) {
 	r.mu.Lock()
 	recorded, err := r.enter(key, at)
+	var before tries
 	if err == nil && recorded != nil {
 		r.pass()
-		if recorded.Kind != Answer {
+		if recorded.recorded() {
 			defer r.mu.Unlock()
 			return call.Outcome{JSON: recorded.Data, Failed: recorded.Kind == Failure}, nil
 		}
+		before = readTries(recorded)
 	}
 	if err == nil {
 		r.fresh = true
@@ -39,27 +41,21 @@ func (r *Run) StepWith(ctx context.Context, k Keeper, outer call.Call, key strin
 		ctx, done, err = r.permit(ctx, k) // else whoever asked was told that the time is over
 		defer done()
 	}
+	if err == nil && before.next.After(k.Now()) {
+		r.parkUntil(before.next)
+		err = &suspended{key}
+	}
 	if err != nil {
 		r.mu.Unlock()
 		return call.Outcome{}, err
 	}
-	r.inFlight++
-	r.effects++
-	ready := r.ready
+	begin := r.launch(k, key)
 	r.mu.Unlock()
 	defer r.landed()
-	if !ready {
-		if err := r.makeReady(ctx, k); err != nil {
-			return call.Outcome{}, err
-		}
-	}
-	if r.late() {
-		return call.Outcome{}, call.ErrNoCall
-	}
-	if err := r.start(ctx, k, key); err != nil {
+	if err := begin(ctx); err != nil {
 		return call.Outcome{}, err
 	}
-	out, err := r.try(ctx, k, outer, key, fn)
+	out, err := r.try(ctx, k, outer, key, before.n+1, fn)
 	if err != nil {
 		return call.Outcome{}, r.unrecorded(key, at, err)
 	}
@@ -90,9 +86,12 @@ func (r *Run) late() bool {
 // unrecorded is a step's error that is not recorded, or the misuse that it shows.
 func (r *Run) unrecorded(key string, at call.Site, err error) error {
 	var not *call.Unrecordable
+	var parked *later
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	case errors.As(err, &parked):
+		return &parked.suspended
 	case errors.Is(err, call.ErrSuspended):
 		return r.misuse(key, fmt.Sprintf("the function of the step asked on the handler's context, at %v", at))
 	case errors.As(err, &not):
@@ -112,24 +111,46 @@ func (r *Run) landed() {
 	}
 }
 
-// start is nil if a step may begin now.
-func (r *Run) start(ctx context.Context, k Keeper, key string) error {
-	r.mu.Lock()
-	first := r.effects == 1 // this one is counted already
-	r.mu.Unlock()
-	ok, err := k.Start(ctx, first)
-	if ok && err == nil {
-		return nil
+// launch counts a step that is about to begin. begin is nil if it may. r.mu is held, and not when
+// begin is called; landed has to follow.
+func (r *Run) launch(k Keeper, key string) (begin func(ctx context.Context) error) {
+	r.inFlight++
+	first, ready := r.effects == 0, r.ready
+	r.effects++
+	return func(ctx context.Context) error {
+		if !ready {
+			if err := r.makeReady(ctx, k); err != nil {
+				return err
+			}
+		}
+		if r.late() {
+			return call.ErrNoCall
+		}
+		ok, err := k.Start(first)
+		if ok && err == nil {
+			return nil
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.effects--
+		if err != nil {
+			r.end(err)
+			return err
+		}
+		r.elsewhere = true
+		return &suspended{key}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.effects--
+}
+
+// again reports by an error that a step or a poll which waited may not be tried again.
+func (r *Run) again(k Keeper) error {
+	_, err := k.Start(true)
 	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.end(err)
-		return err
 	}
-	r.elsewhere = true
-	return &suspended{key}
+	return err
 }
 
 func (r *Run) makeReady(ctx context.Context, k Keeper) error {
@@ -144,13 +165,17 @@ func (r *Run) makeReady(ctx context.Context, k Keeper) error {
 	return nil
 }
 
-// try runs fn until it gives something to record, or an error that is none.
-func (r *Run) try(ctx context.Context, k Keeper, outer call.Call, key string, fn call.StepFunc) (call.Outcome, error) {
-	for attempt := 1; ; attempt++ {
+// try runs fn until it gives something to record, or an error that is none. attempt is the one
+// that this is.
+func (r *Run) try(ctx context.Context, k Waiter, outer call.Call, key string, attempt int, fn call.StepFunc) (call.Outcome, error) {
+	for ; ; attempt++ {
 		out, err := r.contained(call.NewContext(ctx, &inside{outer, key, k}), k, key, attempt, fn)
 		var again *call.Retry
 		if err == nil || !errors.As(err, &again) {
 			return out, err
+		}
+		if k.Durable() && again.After > shortWait {
+			return out, r.tryLater(k, key, attempt, again)
 		}
 		if r.Suspended() {
 			return out, again.Err
@@ -160,6 +185,9 @@ func (r *Run) try(ctx context.Context, k Keeper, outer call.Call, key string, fn
 				return out, fmt.Errorf("%w: %w", err, again.Err)
 			}
 			return out, again.Err
+		}
+		if err := r.again(k); err != nil {
+			return out, err
 		}
 	}
 }

@@ -65,11 +65,11 @@ func (r *Run) SleepWith(ctx context.Context, k Waiter, key string, at call.Site,
 	case !k.Ends().IsZero() && over.After(k.Ends()):
 		err = fmt.Errorf("a sleep of %v ends after the task's time to live", d)
 	case k.Durable() && left > shortWait:
-		if !known {
-			r.record(entry)
-			r.waits = append(r.waits, entry)
+		if known {
+			r.parkUntil(over)
+		} else {
+			r.wait(entry, over)
 		}
-		r.parkUntil(over)
 		err = &suspended{key}
 	}
 	r.mu.Unlock()
@@ -103,12 +103,14 @@ func (r *Run) cannotWait(ctx context.Context) error {
 func (r *Run) PollWith(ctx context.Context, k Waiter, outer call.Call, key string, at call.Site, every time.Duration, fn call.StepFunc) (call.Outcome, error) {
 	r.mu.Lock()
 	recorded, err := r.enter(key, at)
+	var before tries
 	if err == nil && recorded != nil {
 		r.pass()
-		if recorded.Kind != Answer {
+		if recorded.recorded() {
 			defer r.mu.Unlock()
 			return call.Outcome{JSON: recorded.Data, Failed: recorded.Kind == Failure}, nil
 		}
+		before = readTries(recorded)
 	}
 	if err == nil {
 		r.fresh = true
@@ -127,21 +129,14 @@ func (r *Run) PollWith(ctx context.Context, k Waiter, outer call.Call, key strin
 		r.mu.Unlock()
 		return call.Outcome{}, err
 	}
-	r.inFlight++
-	r.effects++
-	ready := r.ready
+	begin := r.launch(k, key)
 	r.mu.Unlock()
 	defer r.landed()
-	if !ready {
-		if err := r.makeReady(ctx, k); err != nil {
-			return call.Outcome{}, err
-		}
+	if err := begin(ctx); err != nil {
+		return call.Outcome{}, err
 	}
-	if r.late() {
-		return call.Outcome{}, call.ErrNoCall
-	}
-	for {
-		out, err := r.try(ctx, k, outer, key, fn)
+	for attempt := before.n + 1; ; attempt = 1 {
+		out, err := r.try(ctx, k, outer, key, attempt, fn)
 		if err != nil {
 			return call.Outcome{}, r.unrecorded(key, at, err)
 		}
@@ -151,11 +146,18 @@ func (r *Run) PollWith(ctx context.Context, k Waiter, outer call.Call, key strin
 		if k.Durable() && every > shortWait {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.parkUntil(k.Now().Add(every))
+			if next := k.Now().Add(every); before.n > 0 {
+				r.wait(tries{0, next}.entry(key), next) // it was not in vain
+			} else {
+				r.parkUntil(next)
+			}
 			return call.Outcome{}, &suspended{key}
 		}
 		if k.Wait(ctx, every) != nil {
 			return call.Outcome{}, r.cannotWait(ctx)
+		}
+		if err := r.again(k); err != nil {
+			return call.Outcome{}, err
 		}
 	}
 }

@@ -187,7 +187,7 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 			h.dispatcher = newLocalDispatcher()
 			dispatcher = h.dispatcher
 		}
-		h.engine = task.New(o.Store, &task.Options{Dispatcher: dispatcher, Now: h.now, Logger: h.logger, Limits: o.TaskLimits})
+		h.engine = task.New(o.Store, &task.Options{Dispatcher: dispatcher, Local: h.dispatcher != nil, Now: h.now, Logger: h.logger, Limits: o.TaskLimits})
 	}
 	if len(o.StateKeys) > 0 {
 		codec, err := statecodec.New(o.StateKeys, &statecodec.Options{Now: h.now, TTL: o.StateTTL, Logger: h.logger})

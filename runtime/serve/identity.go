@@ -60,6 +60,25 @@ func (q *request) checkCredentials() *failure {
 	return q.h.unauthorized(q.r, auth.Challenge{Scopes: q.h.basicScopes(q.cat)}, "a credential is required")
 }
 
+// stillAuthorized judges the credential of a request that is still answered once more. Who cannot
+// be judged at the moment stays who it was.
+func (q *request) stillAuthorized() bool {
+	for _, scheme := range q.h.auth {
+		p, known, err := authenticate(scheme, q.r)
+		if errors.Is(err, auth.ErrUnavailable) {
+			return true
+		}
+		if err != nil {
+			q.logRefusal(slog.LevelInfo, errRefused, err)
+			return false
+		}
+		if known {
+			return taskOwner(&p) == taskOwner(q.principal)
+		}
+	}
+	return len(q.h.auth) == 0
+}
+
 // authenticate asks one scheme. One that panics has not judged, so nobody gets in by it and
 // nobody is told to log in anew.
 func authenticate(s auth.Scheme, r *http.Request) (p thaw.Principal, known bool, err error) {

@@ -19,6 +19,7 @@ import (
 type tokens struct {
 	prefix  string
 	callers map[string]thaw.Principal
+	down    bool
 }
 
 var errUnknownToken = errors.New("tokens: the token is unknown")
@@ -27,6 +28,9 @@ func (s *tokens) Authenticate(r *http.Request) (thaw.Principal, bool, error) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok || !strings.HasPrefix(token, s.prefix) {
 		return thaw.Principal{}, false, nil
+	}
+	if s.down {
+		return thaw.Principal{}, false, auth.ErrUnavailable
 	}
 	if p, ok := s.callers[token]; ok {
 		return p, true, nil

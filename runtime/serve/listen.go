@@ -58,6 +58,10 @@ func checkListenParams(q *request) *failure {
 	return nil
 }
 
+// recheckEvery is how often the credential of a stream is judged again (L-18): a token that has
+// expired or a key that was taken away brings nothing for longer.
+const recheckEvery = time.Minute
+
 // serveListen acknowledges what it will honour (L-03, L-04) and then sends changes until
 // the client leaves (L-11) or the server drains (L-12).
 func serveListen(q *request) {
@@ -86,6 +90,8 @@ func serveListen(q *request) {
 	if life, limited := q.streamLife(); limited {
 		defer time.AfterFunc(life, l.close).Stop()
 	}
+	recheck := time.NewTicker(recheckEvery)
+	defer recheck.Stop()
 	// The stream outlives the need for the body by hours.
 	q.body, q.msg = nil, message{id: bytes.Clone(q.msg.id)}
 
@@ -101,6 +107,11 @@ func serveListen(q *request) {
 		case <-tasks.due():
 			if !tasks.look(q, meta) {
 				return
+			}
+			continue
+		case <-recheck.C:
+			if !q.stillAuthorized() {
+				l.close()
 			}
 			continue
 		case <-l.wake:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/auth"
 	"github.com/thaw-mcp/thaw/mcp"
 	"github.com/thaw-mcp/thaw/runtime/host"
 	"github.com/thaw-mcp/thaw/task"
@@ -377,4 +378,43 @@ func TestListenTasksOutage(t *testing.T) {
 		}
 		s.leave()
 	})
+}
+
+// A stream does not outlive its credential by much (L-18): it ends in order, and tells nothing more.
+func TestListenEndsWithItsCredential(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(s *tokens)
+		ends   bool
+	}{
+		"taken away":            {func(s *tokens) { delete(s.callers, "alice-token") }, true},
+		"another's now":         {func(s *tokens) { s.callers["alice-token"] = person("mallory") }, true},
+		"still good":            {func(*tokens) {}, false},
+		"not to be judged now":  {func(s *tokens) { s.down = true }, false},
+		"with other scopes now": {func(s *tokens) { s.callers["alice-token"] = person("alice") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tool := tool1(func(ctx context.Context) (any, error) { return nil, thaw.Sleep(ctx, "nap", 5*time.Minute) }, &thaw.ToolOptions{Tasks: thaw.TaskAlways})
+			s := people()
+			working(t, []*thaw.Tool{tool}, Options{Auth: []auth.Scheme{s}}, func(t *testing.T, h *Handler) {
+				as := map[string]string{"Authorization": "Bearer alice-token"}
+				call := tasking(callT())
+				call.headers = as
+				p := watching(created(t, h, call))
+				p.headers = as
+				stream := hear(t.Context(), t, h, p)
+				stream.more(t)
+				time.Sleep(30 * time.Second)
+				c.change(s)
+				time.Sleep(recheckEvery)
+				last := stream.more(t)
+				if c.ends != stream.ended.Load() || c.ends != (len(last) == 1 && last[0]["result"] != nil) {
+					t.Errorf("ended %t: %v", stream.ended.Load(), last)
+				}
+				time.Sleep(5 * time.Minute)
+				if more := stream.more(t); c.ends == (len(more) > 0) {
+					t.Errorf("then %v", more)
+				}
+			})
+		})
+	}
 }

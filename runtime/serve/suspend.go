@@ -136,7 +136,7 @@ func (k *keeper) Full(e *journal.Entry, size int) error {
 }
 
 // Start implements journal.Keeper.
-func (k *keeper) Start(context.Context, bool) (bool, error) { return true, nil }
+func (k *keeper) Start(bool) (bool, error) { return true, nil }
 
 // Keep implements journal.Keeper: what a plain call keeps is sealed when it asks.
 func (k *keeper) Keep(context.Context, *journal.Entry) error { return nil }

@@ -242,7 +242,7 @@ func (o *operatorOf) journal(ctx context.Context, w io.Writer, h *task.Head, val
 	return nil
 }
 
-var kindNames = map[journal.Kind]string{journal.Answer: "answered", journal.Value: "recorded", journal.Failure: "failed"}
+var kindNames = map[journal.Kind]string{journal.Answer: "answered", journal.Value: "recorded", journal.Failure: "failed", journal.Tried: "to be tried again"}
 
 // shown is what of a value is shown: its size, or all of it.
 func shown(value []byte, whole bool) string {

@@ -63,9 +63,9 @@ func (h *Handler) runTask(ctx context.Context, claim *task.Claim) task.Result {
 	if int(head.Revision) < t.MinRevision {
 		return failed(invalidParams(reasonStale, "The task began under a revision of the tool that is gone: start again"))
 	}
-	text, err := claim.Call(ctx)
+	text, err := claim.Call(claim.Held())
 	if err != nil {
-		return release("its call cannot be read: %v", err)
+		return unread(claim, "call", err)
 	}
 	stored, err := readTaskCall(text)
 	if err != nil {
@@ -78,10 +78,19 @@ func (h *Handler) runTask(ctx context.Context, claim *task.Claim) task.Result {
 	}
 	k := &taskKeeper{running: c, claim: claim, step: t.StepTime}
 	c.keep = k
-	if err := k.begin(ctx); err != nil {
-		return release("its journal cannot be read: %v", err)
+	if err := k.begin(claim.Held()); err != nil {
+		return unread(claim, "journal", err)
 	}
 	return k.run(ctx, t)
+}
+
+// unread is what becomes of a task that cannot be read: a worker that stops leaves it to others,
+// which is no fault of the task.
+func unread(claim *task.Claim, what string, err error) task.Result {
+	if why := context.Cause(claim.Held()); why != nil && why != task.ErrLost {
+		return task.Result{Park: &task.Park{Stopping: true}}
+	}
+	return task.Result{Release: fmt.Sprintf("its %s cannot be read: %v", what, err)}
 }
 
 // taskKeeper keeps the journal of a task: each entry is committed before its step returns.
@@ -167,6 +176,9 @@ func (k *taskKeeper) run(cancelled context.Context, t *tool) task.Result {
 	}
 	c := k.running
 	c.ctx = call.NewContext(ctx, c)
+	// The handler's ctx is known by its channel, and one that was never asked for shares it with
+	// every other that has ended.
+	_ = c.ctx.Done()
 	ended := make(chan task.Result, 1)
 	go func() {
 		returned := false
@@ -190,7 +202,11 @@ func (k *taskKeeper) run(cancelled context.Context, t *tool) task.Result {
 	case <-time.After(taskReserve / 2):
 		// Whatever it still does it does for nobody: its writes are refused.
 		host.Leaked(ctx)
-		return task.Result{Release: "the handler does not end", Last: &withoutStep}
+		r := task.Result{Release: "the handler does not end"}
+		if errors.Is(worker.Err(), context.DeadlineExceeded) {
+			r.Last = &withoutStep
+		}
+		return r
 	}
 }
 
@@ -327,11 +343,11 @@ var errLost = errors.New("the task is no longer this worker's")
 
 // Start implements journal.Keeper: a step begins only if it can end in the time there is, or
 // the task goes on elsewhere. The first of a claim begins in any case.
-func (k *taskKeeper) Start(ctx context.Context, first bool) (bool, error) {
+func (k *taskKeeper) Start(first bool) (bool, error) {
 	if err := k.claim.Begin(); err != nil {
 		return false, k.lost(err)
 	}
-	deadline, ok := ctx.Deadline()
+	deadline, ok := k.worker.Deadline()
 	return first || !ok || time.Until(deadline) >= k.step, nil
 }
 

@@ -18,12 +18,17 @@ const (
 	sweepEvery = time.Second
 )
 
-// localDispatcher implements task.Dispatcher within the process.
+// localDispatcher implements task.Dispatcher within the process. It forgets what it has no room
+// for: a task is due in the store until it is claimed.
 type localDispatcher struct {
 	mu      sync.Mutex
 	waiting map[string]*localMessage
+	queued  map[string]bool // in due
 	due     chan string
 }
+
+// maxQueued bounds the messages that wait for a place.
+const maxQueued = 1024
 
 type localMessage struct {
 	at    time.Time
@@ -31,7 +36,7 @@ type localMessage struct {
 }
 
 func newLocalDispatcher() *localDispatcher {
-	return &localDispatcher{waiting: map[string]*localMessage{}, due: make(chan string, 1024)}
+	return &localDispatcher{waiting: map[string]*localMessage{}, queued: map[string]bool{}, due: make(chan string, maxQueued)}
 }
 
 // Dispatch implements task.Dispatcher. Of two messages about one task the earlier stays.
@@ -49,20 +54,24 @@ func (d *localDispatcher) Dispatch(_ context.Context, id string, after time.Dura
 	d.waiting[id] = m
 	m.timer = time.AfterFunc(after, func() {
 		d.mu.Lock()
-		current := d.waiting[id] == m
-		if current {
-			delete(d.waiting, id)
-		}
-		d.mu.Unlock()
-		if !current {
+		defer d.mu.Unlock()
+		if d.waiting[id] != m {
 			return
 		}
-		select {
-		case d.due <- id:
-		default: // full: the sweep finds it
+		delete(d.waiting, id)
+		if len(d.queued) < maxQueued && !d.queued[id] {
+			d.queued[id] = true
+			d.due <- id // has room for all that are queued
 		}
 	})
 	return nil
+}
+
+// take notes that a message has left the queue.
+func (d *localDispatcher) take(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.queued, id)
 }
 
 func (d *localDispatcher) stop() {
@@ -92,8 +101,11 @@ func (h *Handler) Work(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-sweep.C:
-			h.sweep(ctx)
+			if len(h.dispatcher.due) < maxQueued/2 { // else what would be found is there
+				h.sweep(ctx)
+			}
 		case id := <-h.dispatcher.due:
+			h.dispatcher.take(id)
 			select {
 			case places <- struct{}{}:
 			case <-ctx.Done():

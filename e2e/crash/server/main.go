@@ -1,6 +1,6 @@
-// Server serves one tool whose calls are tasks, and dies where it is told to: CRASH_AT names a
-// point, and the process is killed by SIGKILL when it first comes there. CRASH_LOG names a file
-// that all processes append to.
+// Server serves one tool whose calls are tasks, in every role and on every store, and dies where
+// it is told to: CRASH_AT names a point, and the process is killed by SIGKILL when it first comes
+// there. CRASH_LOG names a file that all processes append to.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/thaw-mcp/thaw"
+	"github.com/thaw-mcp/thaw/runtime/awskit"
 	"github.com/thaw-mcp/thaw/runtime/localkit"
 	"github.com/thaw-mcp/thaw/runtime/serve"
 	"github.com/thaw-mcp/thaw/task"
@@ -28,6 +29,9 @@ type Out struct {
 	Steps []string `json:"steps"`
 }
 
+// work is what a step takes, so that a kill at random may hit one.
+const work = 50 * time.Millisecond
+
 // nap is long enough for a task to give its worker up.
 const nap = 1200 * time.Millisecond
 
@@ -37,9 +41,15 @@ func tool(p *points) *thaw.Tool {
 		step := func(key string) error {
 			value, err := thaw.Step(ctx, key, func(ctx context.Context) (string, error) {
 				value := rand.Text() // each run of a step can be told from every other
-				p.log("step", thaw.CallInfoFrom(ctx).TaskID, key, value, thaw.IdempotencyKey(ctx))
-				p.at("inside a step")
-				return value, nil
+				id := thaw.CallInfoFrom(ctx).TaskID
+				p.log("step", id, key, value, thaw.IdempotencyKey(ctx))
+				p.at("inside a step", id)
+				select {
+				case <-time.After(work):
+					return value, nil
+				case <-ctx.Done():
+					return "", ctx.Err()
+				}
 			})
 			out.Steps = append(out.Steps, value)
 			return err
@@ -76,7 +86,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	serve.Main(thaw.Server{Name: "crash", Version: "1", Tools: []*thaw.Tool{tool(p)}}, localkit.Kit(), serve.Kit{
+	serve.Main(thaw.Server{Name: "crash", Version: "1", Tools: []*thaw.Tool{tool(p)}}, localkit.Kit(), awskit.Kit(), serve.Kit{
 		Configure: func(o *serve.Options) error {
 			o.TaskLimits = limits
 			if o.Store != nil {

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,25 +26,29 @@ func openPoints(log, deadly string) (*points, error) {
 	return &points{file, deadly}, err
 }
 
-// log appends a line, whole even if the process is killed right after.
-func (p *points) log(words ...string) {
+// log appends a line about a task, with the time and this process in front; it is whole even if
+// the process is killed right after.
+func (p *points) log(what, id string, more ...string) {
+	words := append([]string{time.Now().Format(time.RFC3339Nano), strconv.Itoa(os.Getpid()), what, id}, more...)
 	_, _ = p.file.WriteString(strings.Join(words, "\t") + "\n") // a missing line fails the test
 }
 
 // at ends the process if this is the point.
-func (p *points) at(point string) {
+func (p *points) at(point, id string) {
 	if point == p.deadly {
+		p.log("killed", id)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
 }
 
 // around runs a write between the points before and after it; a write that failed is none.
-func (p *points) around(what string, write func() error) error {
-	p.at("before " + what)
+func (p *points) around(what, id string, write func() error) error {
+	p.at("before "+what, id)
 	err := write()
 	if err == nil {
-		p.at("after " + what)
+		p.log(what, id)
+		p.at("after "+what, id)
 	}
 	return err
 }
@@ -62,31 +67,29 @@ func (s *store) Due(ctx context.Context, before time.Time, shard, limit int) ([]
 }
 
 // Close implements io.Closer.
-func (s *store) Close() error { return s.Store.(io.Closer).Close() }
+func (s *store) Close() error {
+	if c, ok := s.Store.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
 
 // Create implements task.Store.
 func (s *store) Create(ctx context.Context, h task.Head, parts ...task.Part) error {
-	s.log("create", h.ID)
-	return s.around("create", func() error { return s.Store.Create(ctx, h, parts...) })
+	s.log("called", h.ID)
+	return s.around("create", h.ID, func() error { return s.Store.Create(ctx, h, parts...) })
 }
 
 // Commit implements task.Store.
 func (s *store) Commit(ctx context.Context, now time.Time, next task.Head, parts ...task.Part) error {
-	what := s.name(&next, parts)
-	return s.around(what, func() error {
-		err := s.Store.Commit(ctx, now, next, parts...)
-		if err == nil && what == "outcome" {
-			s.log("outcome", next.ID, string(next.Status))
-		}
-		return err
-	})
+	return s.around(s.name(&next, parts), next.ID, func() error { return s.Store.Commit(ctx, now, next, parts...) })
 }
 
 // name is what a write of a head does.
 func (s *store) name(next *task.Head, parts []task.Part) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	claimed := next.Phase == task.Running && next.Epoch > s.epochs[next.ID]
+	claimed := next.Phase == task.Running && next.Epoch > s.epochs[next.ID] && next.Sends == 0 // else it is healed
 	s.epochs[next.ID] = next.Epoch
 	switch {
 	case claimed:
@@ -102,7 +105,7 @@ func (s *store) name(next *task.Head, parts []task.Part) string {
 	case len(parts) > 0:
 		return "record"
 	}
-	return "heartbeat"
+	return "upkeep" // a lease that is renewed, or a message that is sent again
 }
 
 // writer is a response whose sending is a point.
@@ -111,9 +114,11 @@ type writer struct {
 	points *points
 }
 
+var created = regexp.MustCompile(`"resultType":"task","taskId":"([^"]+)"`)
+
 func (w *writer) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte(`"resultType":"task"`)) {
-		w.points.at("after dispatch")
+	if m := created.FindSubmatch(b); m != nil {
+		w.points.at("after dispatch", string(m[1]))
 	}
 	return w.ResponseWriter.Write(b)
 }

@@ -92,3 +92,8 @@ func (s *Server) Config() aws.Config {
 		}),
 	}
 }
+
+// Env is Config for a process.
+func (s *Server) Env() []string {
+	return []string{"AWS_ENDPOINT_URL=" + s.Endpoint, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + key, "AWS_SECRET_ACCESS_KEY=" + key}
+}
