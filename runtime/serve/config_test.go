@@ -34,11 +34,11 @@ func TestConfigure(t *testing.T) {
 		"THAW_BASE_PATH", "/agents",
 		"THAW_REQUEST_TIMEOUT", "90s",
 		"THAW_MAX_BODY_BYTES", "1024",
-		"THAW_AUTH", "none", "THAW_STORE", "none", "THAW_STATE_KEY", "none", "THAW_MCTP", "off", "THAW_ROLE", "all",
+		"THAW_AUTH", "none", "THAW_STORE", "none", "THAW_STATE_KEY", "none", "THAW_MCTP", "on", "THAW_ROLE", "all",
 	), environmentOf(laptop, nil))
 	want := &Options{
 		PublicURLs: []string{"https://a.example/mcp", "https://b.example/mcp"}, AllowedOrigins: []string{"https://app.example"},
-		Only: []string{"a", "b"}, BasePath: "/agents", Host: resident,
+		Only: []string{"a", "b"}, BasePath: "/agents", MCTP: true, Host: resident,
 		Limits: Limits{BodyBytes: 1024, RequestTimeout: 90 * time.Second}, role: roleAll,
 	}
 	if len(problems) > 0 || !reflect.DeepEqual(o, want) {
@@ -46,7 +46,7 @@ func TestConfigure(t *testing.T) {
 	}
 
 	o, problems = configure(env(), environmentOf(laptop, nil))
-	if len(problems) > 0 || o.Limits.RequestTimeout != 5*time.Minute {
+	if len(problems) > 0 || o.Limits.RequestTimeout != 5*time.Minute || o.MCTP {
 		t.Errorf("defaults: %+v, %q", o, problems)
 	}
 }

@@ -169,7 +169,7 @@ func (q *mctpRequest) runNow(c *running) (*task.Outcome, *failure) {
 	}
 	failure := memberOf(w.body.Bytes(), "error")
 	if strictjson.Is(memberOf(memberOf(failure, "data"), "reason"), reasonStopping) {
-		return nil, stopping()
+		return nil, whileStopping()
 	}
 	message, _ := strictjson.String(memberOf(failure, "message"))
 	return &task.Outcome{Status: task.Failed, Message: message, Data: failure}, nil

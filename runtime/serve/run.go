@@ -197,12 +197,12 @@ func (c *running) outcome(message []byte, err error) outcome {
 	}
 	if !claimed && errors.Is(err, context.Canceled) && context.Cause(c.ctx) == host.ErrStopping {
 		c.logError(slog.LevelWarn, "cut off by the stop of the server", err)
-		return outcome{failure: stopping()}
+		return outcome{failure: whileStopping()}
 	}
 	return c.outcomeOf(err)
 }
 
-func stopping() *failure {
+func whileStopping() *failure {
 	f := internal(reasonStopping, "The server is stopping: try again")
 	f.status, f.retryAfter = http.StatusServiceUnavailable, time.Second
 	return f
