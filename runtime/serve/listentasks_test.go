@@ -394,8 +394,10 @@ func TestListenEndsWithItsCredential(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tool := tool1(func(ctx context.Context) (any, error) { return nil, thaw.Sleep(ctx, "nap", 5*time.Minute) }, &thaw.ToolOptions{Tasks: thaw.TaskAlways})
-			s := people()
-			working(t, []*thaw.Tool{tool}, Options{Auth: []auth.Scheme{s}}, func(t *testing.T, h *Handler) {
+			var now atomic.Pointer[tokens]
+			now.Store(people())
+			scheme := schemeFunc(func(r *http.Request) (thaw.Principal, bool, error) { return now.Load().Authenticate(r) })
+			working(t, []*thaw.Tool{tool}, Options{Auth: []auth.Scheme{scheme}}, func(t *testing.T, h *Handler) {
 				as := map[string]string{"Authorization": "Bearer alice-token"}
 				call := tasking(callT())
 				call.headers = as
@@ -404,7 +406,9 @@ func TestListenEndsWithItsCredential(t *testing.T) {
 				stream := hear(t.Context(), t, h, p)
 				stream.more(t)
 				time.Sleep(30 * time.Second)
-				c.change(s)
+				after := people()
+				c.change(after)
+				now.Store(after)
 				time.Sleep(recheckEvery)
 				last := stream.more(t)
 				if c.ends != stream.ended.Load() || c.ends != (len(last) == 1 && last[0]["result"] != nil) {
