@@ -133,7 +133,7 @@ func TestCachingProxy(t *testing.T) {
 		ids := map[string]bool{}
 		for range 3 {
 			var task struct{ ID string }
-			a := ask(t, "POST", "http://"+cache+"/text_analysis", `{"parameters":{"text":"Hello world"}}`, "Prefer", "wait=20")
+			a := ask(t, "POST", "http://"+cache+"/text_analysis", `{"parameters":{"text":"Hello world"}}`, "Prefer", "wait=8")
 			if err := json.Unmarshal([]byte(a.body), &task); err != nil || a.status != 201 || a.cache != "" {
 				t.Fatalf("%+v, %v", a, err)
 			}

@@ -68,7 +68,7 @@ func TestFixture(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := ask(t, "POST", base+"/"+c.tool, `{"parameters":`+c.parameters+`}`, "Prefer", "wait=10")
+			a := ask(t, "POST", base+"/"+c.tool, `{"parameters":`+c.parameters+`}`, "Prefer", "wait=8")
 			var task struct{ ID, Status string }
 			if err := json.Unmarshal([]byte(a.body), &task); err != nil || a.status != http.StatusCreated || task.Status != c.status {
 				t.Fatalf("%+v, %v", a, err)
