@@ -14,7 +14,7 @@ FUZZTIME ?= 2m
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: ## start a server and drive it: list, call, an error, progress, a task, a Lambda event
+demo: ## start a server and drive it: list, call, an error, progress, a task, MCTP, a Lambda event
 	@cd e2e && go run ./demo
 
 test: ## every test (under 30 minutes on 2 cores), installing what it needs

@@ -99,16 +99,7 @@ func (c *Claim) Cancelled() time.Time {
 func (c *Claim) Held() context.Context { return c.held }
 
 // Call is what the task was created with.
-func (c *Claim) Call(ctx context.Context) ([]byte, error) {
-	parts, err := c.e.store.Parts(ctx, c.id, PartCall, "", 0, 0)
-	if err != nil {
-		return nil, err
-	}
-	if len(parts) != 1 {
-		return nil, ErrCorrupt
-	}
-	return parts[0].Data, nil
-}
+func (c *Claim) Call(ctx context.Context) ([]byte, error) { return callOf(ctx, c.e.store, c.id) }
 
 // Journal is what the task has recorded: its entries in order.
 func (c *Claim) Journal(ctx context.Context) ([][]byte, error) {

@@ -229,19 +229,8 @@ type Creation struct {
 // same task again, after a lost answer, is success.
 func (e *Engine) Create(ctx context.Context, c Creation, unreachable Outcome) (Head, error) {
 	now := e.clock()
-	h := Head{
-		ID: c.ID, Tool: c.Tool, Traceparent: c.Traceparent, Format: c.Format, Revision: c.Revision,
-		Version: 1, Status: Working, Phase: Ready, Owner: c.Owner, Created: now, Updated: now, Poll: c.Poll,
-		Journal: uint32(len(c.Journal)),
-	}
+	h, parts := c.record(now)
 	e.tell(&h, now)
-	if c.TTL > 0 {
-		h.Expires = now.Add(c.TTL)
-	}
-	parts := []Part{{Kind: PartCall, Data: c.Call}}
-	for i, entry := range c.Journal {
-		parts = append(parts, Part{Kind: PartEntry, Seq: uint32(i), Data: entry})
-	}
 	found, err := e.create(ctx, h, parts)
 	switch {
 	case err != nil:
@@ -257,6 +246,58 @@ func (e *Engine) Create(ctx context.Context, c Creation, unreachable Outcome) (H
 		}
 	}
 	return h, nil
+}
+
+// CreateEnded stores a task that has run already, with its outcome. If the id is taken by a task
+// of the same owner and tool, that one is what there is.
+func (e *Engine) CreateEnded(ctx context.Context, c Creation, o Outcome) (Head, error) {
+	h, parts := c.record(e.clock())
+	h.Version = 0
+	h, outcome := e.ended(h, o)
+	found, err := e.create(ctx, h, append(parts, outcome...))
+	if err != nil {
+		return Head{}, err
+	}
+	if found != nil {
+		return *found, nil
+	}
+	return h, nil
+}
+
+// record is the task as it is stored first.
+func (c *Creation) record(now time.Time) (Head, []Part) {
+	h := Head{
+		ID: c.ID, Tool: c.Tool, Traceparent: c.Traceparent, Format: c.Format, Revision: c.Revision,
+		Version: 1, Status: Working, Phase: Ready, Owner: c.Owner, Created: now, Updated: now, Poll: c.Poll,
+		Journal: uint32(len(c.Journal)),
+	}
+	if c.TTL > 0 {
+		h.Expires = now.Add(c.TTL)
+	}
+	parts := []Part{{Kind: PartCall, Data: c.Call}}
+	for i, entry := range c.Journal {
+		parts = append(parts, Part{Kind: PartEntry, Seq: uint32(i), Data: entry})
+	}
+	return h, parts
+}
+
+// Call is what an owner's task was created with.
+func (e *Engine) Call(ctx context.Context, id string, owner [32]byte) ([]byte, error) {
+	if _, err := e.owned(ctx, id, owner); err != nil {
+		return nil, err
+	}
+	return callOf(ctx, e.store, id)
+}
+
+func callOf(ctx context.Context, s Store, id string) ([]byte, error) {
+	parts, err := s.Parts(ctx, id, PartCall, "", 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) != 1 {
+		return nil, ErrCorrupt
+	}
+	return parts[0].Data, nil
 }
 
 // create stores h. Once nobody knows what became of that, or something has this id, it looks

@@ -1,8 +1,7 @@
 // Demo builds functions/server, starts it, and drives it with the official Go SDK's client,
-// whose user agrees to what is asked; has a task survive the death of its process; then runs the
-// same binary under AWS's Lambda
-// Runtime Interface Emulator and makes the same call as an API Gateway event. Everything is
-// on loopback and ends with the program.
+// whose user agrees to what is asked; has a task survive the death of its process; has curl use the
+// tools over MCTP; then runs the same binary under AWS's Lambda Runtime Interface Emulator and makes
+// the same call as an API Gateway event. Everything is on loopback and ends with the program.
 package main
 
 import (
@@ -59,6 +58,9 @@ func run(ctx context.Context) error {
 	}
 	if err := task(ctx, folder, binary); err != nil {
 		return fmt.Errorf("task: %w", err)
+	}
+	if err := mctp(ctx, folder, binary); err != nil {
+		return fmt.Errorf("mctp: %w", err)
 	}
 	if err := lambda(ctx, folder, binary); err != nil {
 		return fmt.Errorf("lambda: %w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/thaw-mcp/thaw/internal/declared"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/mctp"
 )
 
 // catalog is one thaw.Server made ready to be looked up. It never changes; what it
@@ -32,13 +33,16 @@ type catalog struct {
 	serverInfo []byte
 
 	name          string
+	version       string   // "" where the server does not say who it is
+	heading       string   // the server's Title
 	basicScopes   []string // those that everything in it needs
 	capabilities  mcp.ServerCapabilities
 	clientLogging bool
 	streams       bool // the host can
 	// buffered is what this is to a request that cannot be answered with a stream although the
 	// host can stream; nil where the host cannot.
-	buffered *catalog
+	buffered  *catalog
+	documents *documents // of MCTP
 }
 
 // tool is a tool with what its calls need.
@@ -80,11 +84,13 @@ func (h *Handler) compile(s thaw.Server) (*catalog, error) {
 		clientLogging: clientLogging(&s),
 		streams:       h.host.Streaming,
 		metaEnd:       []byte("}"),
+		documents:     &documents{},
 	}
 	if !s.OmitServerInfo {
 		if s.Version == "" {
 			s.Version = buildVersion()
 		}
+		c.version, c.heading = s.Version, s.Title
 		info, err := strictjson.Marshal(mcp.Implementation{Name: s.Name, Version: s.Version, Title: s.Title,
 			Description: s.Description, WebsiteURL: s.WebsiteURL, Icons: s.Icons})
 		if err != nil {
@@ -186,6 +192,9 @@ func (h *Handler) addTools(c *catalog, s *thaw.Server) error {
 		known[d.Name] = true
 		if len(h.only) > 0 && !slices.Contains(h.only, d.Name) {
 			continue
+		}
+		if h.mctp && mctp.Reserved(d.Name) {
+			errs = append(errs, fmt.Errorf("tool %q: the name is reserved where MCTP is served (THAW_MCTP=on)", d.Name))
 		}
 		served = append(served, t)
 		entry := &tool{Tool: d, bindings: bindingsOf(d.Headers), handler: d.Call}

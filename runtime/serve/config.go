@@ -84,7 +84,13 @@ var serverSettings = []setting{
 		}
 		return nil
 	}},
-	{name: "THAW_MCTP", allowed: "off", read: only("off")},
+	{name: "THAW_MCTP", allowed: "on or off; default off", read: func(o *Options, v string) error {
+		if v != "on" && v != "off" {
+			return errors.New("no such value")
+		}
+		o.MCTP = v == "on"
+		return nil
+	}},
 	{name: "THAW_ROLE", allowed: "api, worker or all; default all", read: func(o *Options, v string) error {
 		if v != roleAPI && v != roleWorker && v != roleAll {
 			return errors.New("no such role")
@@ -221,16 +227,6 @@ func each(items []string, check func(string) error) error {
 		errs = append(errs, check(item))
 	}
 	return errors.Join(errs...)
-}
-
-// only takes a value that is one of a fixed few, none of which asks for anything.
-func only(values ...string) func(*Options, string) error {
-	return func(_ *Options, value string) error {
-		if !slices.Contains(values, value) {
-			return errors.New("this program has no such scheme")
-		}
-		return nil
-	}
 }
 
 func count(most int, set func(*Options, int)) func(*Options, string) error {

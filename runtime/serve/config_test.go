@@ -34,11 +34,11 @@ func TestConfigure(t *testing.T) {
 		"THAW_BASE_PATH", "/agents",
 		"THAW_REQUEST_TIMEOUT", "90s",
 		"THAW_MAX_BODY_BYTES", "1024",
-		"THAW_AUTH", "none", "THAW_STORE", "none", "THAW_STATE_KEY", "none", "THAW_MCTP", "off", "THAW_ROLE", "all",
+		"THAW_AUTH", "none", "THAW_STORE", "none", "THAW_STATE_KEY", "none", "THAW_MCTP", "on", "THAW_ROLE", "all",
 	), environmentOf(laptop, nil))
 	want := &Options{
 		PublicURLs: []string{"https://a.example/mcp", "https://b.example/mcp"}, AllowedOrigins: []string{"https://app.example"},
-		Only: []string{"a", "b"}, BasePath: "/agents", Host: resident,
+		Only: []string{"a", "b"}, BasePath: "/agents", MCTP: true, Host: resident,
 		Limits: Limits{BodyBytes: 1024, RequestTimeout: 90 * time.Second}, role: roleAll,
 	}
 	if len(problems) > 0 || !reflect.DeepEqual(o, want) {
@@ -46,7 +46,7 @@ func TestConfigure(t *testing.T) {
 	}
 
 	o, problems = configure(env(), environmentOf(laptop, nil))
-	if len(problems) > 0 || o.Limits.RequestTimeout != 5*time.Minute {
+	if len(problems) > 0 || o.Limits.RequestTimeout != 5*time.Minute || o.MCTP {
 		t.Errorf("defaults: %+v, %q", o, problems)
 	}
 }
@@ -61,7 +61,7 @@ func TestBadSettings(t *testing.T) {
 		{"THAW_PUBLIC_URL", "mcp.example.com"}, {"THAW_PUBLIC_URL", "https://a/b#c"},
 		{"THAW_BASE_PATH", "agents"},
 		{"THAW_ALLOWED_ORIGINS", "*"}, {"THAW_ALLOWED_ORIGINS", "https://a/"}, {"THAW_ALLOWED_ORIGINS", "HTTPS://a"}, {"THAW_ALLOWED_ORIGINS", "null"},
-		{"THAW_AUTH", "basic"}, {"THAW_STORE", "dynamodb:table"}, {"THAW_STATE_KEY", "file:x"}, {"THAW_MCTP", "on"}, {"THAW_ROLE", "boss"},
+		{"THAW_AUTH", "basic"}, {"THAW_STORE", "dynamodb:table"}, {"THAW_STATE_KEY", "file:x"}, {"THAW_MCTP", "maybe"}, {"THAW_ROLE", "boss"},
 		{"THAW_LAMBDA_STREAMING", "yes"}, {"THAW_LAMBDA_STREAMING", "ON"},
 		{"THAW_MAX_BODY_BYTES", "4MB"}, {"THAW_MAX_JSON_DEPTH", "0"}, {"THAW_MAX_HEADER_BYTES", "-1"}, {"THAW_MAX_HEADER_BYTES", "65537"}, {"THAW_MAX_STREAMS", "0"}, {"THAW_PAGE_ITEMS", "many"},
 		{"THAW_REQUEST_TIMEOUT", "30"}, {"THAW_REQUEST_TIMEOUT", "-1s"},

@@ -64,10 +64,13 @@ type Options struct {
 	// itself, in Work; nil elsewhere: no tasks.
 	Dispatcher task.Dispatcher
 	TaskLimits task.Limits
-	Host       host.Facts
-	Ready      func(*Handler) // called by Main with the handler, before it serves
-	Logger     *slog.Logger   // nil: slog.Default
-	Now        func() time.Time
+	// MCTP has the tools served over MCTP 0.1 too (docs/mctp.md), for which there has to be a Store
+	// and, on a host that does not stay, a Dispatcher.
+	MCTP   bool
+	Host   host.Facts
+	Ready  func(*Handler) // called by Main with the handler, before it serves
+	Logger *slog.Logger   // nil: slog.Default
+	Now    func() time.Time
 
 	// later leaves resolving what is lazy to a call of resolve, for Main, which does it when
 	// it already listens.
@@ -80,7 +83,8 @@ type Options struct {
 }
 
 // Handler speaks MCP at /mcp, answers GET /health and /healthz, and publishes metadata below
-// /.well-known/oauth-protected-resource. It is safe for concurrent use.
+// /.well-known/oauth-protected-resource. With Options.MCTP every other path is MCTP's. It is safe
+// for concurrent use.
 type Handler struct {
 	catalog    atomic.Pointer[catalog]
 	replacing  sync.Mutex
@@ -100,6 +104,7 @@ type Handler struct {
 	engine     *task.Engine      // nil: no tasks
 	dispatcher *localDispatcher  // nil: messages leave the process
 	refusals   refusals
+	mctp       bool // served too
 
 	auth            []auth.Scheme
 	implies         func(granted, required string) bool
@@ -128,6 +133,7 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 		origins:  slices.Clone(o.AllowedOrigins),
 		basePath: strings.TrimSuffix(o.BasePath, "/"),
 		only:     slices.Clone(o.Only),
+		mctp:     o.MCTP,
 		logger:   o.Logger,
 		now:      o.Now,
 		auth:     slices.Clone(o.Auth),
@@ -158,6 +164,9 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 	}
 	if _, lists := o.Store.(task.Sweeper); o.Store != nil && o.Dispatcher != nil && !lists {
 		errs = append(errs, errNoSweep)
+	}
+	if o.MCTP && (o.Store == nil || o.Dispatcher == nil && !h.host.Resident) {
+		errs = append(errs, errors.New("MCTP (THAW_MCTP=on) needs a Store (THAW_STORE) and, where no process stays, a Dispatcher (THAW_DISPATCH): all that it serves are tasks"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -253,12 +262,7 @@ func (h *Handler) Drain() { h.hub.drain() }
 
 // ServeHTTP routes by fixed path, below the base path too.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Path
-	if h.basePath != "" {
-		if rest, ok := strings.CutPrefix(path, h.basePath); ok && strings.HasPrefix(rest, "/") {
-			path = rest
-		}
-	}
+	path := h.below(r.URL.Path)
 	switch path {
 	case "/mcp", "/mcp/":
 		h.serveMCP(w, r)
@@ -268,11 +272,23 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if h.serveMetadata(w, r, path) {
 			return
 		}
+		if h.mctp {
+			h.serveMCTP(w, r)
+			return
+		}
 		q := &request{h: h, w: w, r: r}
 		q.out.init(h, w, r)
 		q.fail(&failure{status: http.StatusNotFound, code: mcp.CodeInvalidRequest, reason: reasonNotFound,
 			message: "Not found: the MCP endpoint is " + h.basePath + "/mcp"})
 	}
+}
+
+// below is a path without the prefix that a gateway leaves in front.
+func (h *Handler) below(path string) string {
+	if rest, ok := strings.CutPrefix(path, h.basePath); ok && strings.HasPrefix(rest, "/") {
+		return rest
+	}
+	return path
 }
 
 // health says that the process answers, to probes that know no host name and no origin.

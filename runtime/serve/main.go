@@ -18,6 +18,7 @@ import (
 
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/internal/declared"
+	"github.com/thaw-mcp/thaw/mctp"
 	"github.com/thaw-mcp/thaw/runtime/host"
 	"github.com/thaw-mcp/thaw/statecodec"
 	"github.com/thaw-mcp/thaw/task"
@@ -247,8 +248,12 @@ func (p *program) banner(r *ready, a net.Addr) {
 	if len(r.options.Auth) > 0 {
 		credential = ` --header "Authorization: Bearer …"`
 	}
-	fmt.Fprintf(p.err, "%s serves MCP at %s  (%s, %s, %s)  try: npx @modelcontextprotocol/inspector --cli %s%s --protocol-era modern --method tools/list (Node 22)\n",
-		p.server.Name, url, p.authText(r), p.brought(r, "THAW_STORE", "store"), p.brought(r, "THAW_STATE_KEY", "state key"), url, credential)
+	also := ""
+	if r.options.MCTP {
+		also = "MCTP at http://" + displayAddr(a) + r.handler.basePath + "/" + mctp.PathDiscovery + ", "
+	}
+	fmt.Fprintf(p.err, "%s serves MCP at %s  (%s%s, %s, %s)  try: npx @modelcontextprotocol/inspector --cli %s%s --protocol-era modern --method tools/list (Node 22)\n",
+		p.server.Name, url, also, p.authText(r), p.brought(r, "THAW_STORE", "store"), p.brought(r, "THAW_STATE_KEY", "state key"), url, credential)
 }
 
 // brought says what a setting is, be it set or the default of a kit.

@@ -45,9 +45,9 @@ func (q *request) answerPreflight() *failure {
 		return nil
 	}
 	r, h := q.r, q.w.Header()
-	h.Set("Allow", allowedVerbs)
+	h.Set("Allow", q.verbs)
 	if r.Header.Get("Origin") != "" {
-		h.Set("Access-Control-Allow-Methods", allowedVerbs)
+		h.Set("Access-Control-Allow-Methods", q.verbs)
 		// Mcp-Param-* are the tools' own, so the answer is what was asked for.
 		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
 			h.Set("Access-Control-Allow-Headers", asked)

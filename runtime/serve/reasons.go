@@ -50,6 +50,8 @@ const (
 	reasonStateTooLarge        = "state_too_large"        // the call keeps more than its state can carry
 	reasonTooManyRounds        = "too_many_rounds"        // the call asked too often
 	reasonUnknownTask          = "unknown_task"           // no such task of this caller, or it has expired
+	reasonNotFinished          = "not_finished"           // the task has no result yet (MCTP)
+	reasonKeyReused            = "idempotency_key_reused" // an Idempotency-Key came with other parameters before (MCTP)
 	reasonNoTasks              = "no_tasks"               // the tool needs tasks, and the server has none
 	reasonStale                = "stale"                  // the task began under a revision that is gone
 	reasonMisuse               = "misuse"                 // the handler misuses its call; the log has where

@@ -14,6 +14,7 @@ import (
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/internal/strictjson"
 	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/statecodec"
 )
 
 // request is one POST to the MCP endpoint, from its first byte to its last.
@@ -22,6 +23,8 @@ type request struct {
 	cat *catalog
 	w   http.ResponseWriter
 	r   *http.Request
+
+	verbs string // that the path has
 
 	body []byte
 	msg  message
@@ -34,7 +37,8 @@ type request struct {
 	target target // what lookup found; nil: the method is about nothing
 	args   []byte
 
-	before *continuation // nil: a first round that brings nothing
+	before *continuation     // nil: a first round that brings nothing
+	callID statecodec.CallID // of a call that was begun before it came here; zero: a new one
 }
 
 // target is what a request is about: *tool, *prompt, *reading, *completion.
@@ -74,7 +78,7 @@ var checks = [...]func(*request) *failure{
 var answered = &failure{}
 
 func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
-	h.answer(&request{h: h, cat: h.catalog.Load(), w: w, r: r})
+	h.answer(&request{h: h, cat: h.catalog.Load(), w: w, r: r, verbs: allowedVerbs})
 }
 
 func (h *Handler) answer(q *request) {

@@ -130,19 +130,24 @@ func (p *responder) finish(f *failure, id, body []byte) {
 // writeJSON writes the whole answer. f is nil for a result.
 func (p *responder) writeJSON(f *failure, body []byte) {
 	status := http.StatusOK
-	h := p.w.Header()
 	if f != nil {
 		status = f.httpStatus()
-		f.setHeaders(h)
+		f.setHeaders(p.w.Header())
 	}
-	h["Content-Type"] = contentTypeJSON
+	writeWhole(p.w, p.r, status, contentTypeJSON, body)
+}
+
+// writeWhole writes an answer that is no stream.
+func writeWhole(w http.ResponseWriter, r *http.Request, status int, contentType []string, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = contentType
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	if len(body) > socketBuffer {
-		_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(largeWriteTimeout))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(largeWriteTimeout))
 	}
-	p.w.WriteHeader(status)
-	if p.r.Method != http.MethodHead {
-		_, _ = p.w.Write(body)
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body)
 	}
 }
 

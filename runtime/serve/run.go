@@ -104,7 +104,7 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 
 // resume takes up what the request brings of the rounds before it.
 func (c *running) resume(q *request) {
-	c.before, c.round, c.attempt = q.before, 1, 1
+	c.before, c.round, c.attempt, c.callID = q.before, 1, 1, q.callID
 	if t, ok := q.target.(*tool); ok {
 		c.revision = t.Revision
 	}
@@ -198,11 +198,15 @@ func (c *running) outcome(message []byte, err error) outcome {
 	}
 	if !claimed && errors.Is(err, context.Canceled) && context.Cause(c.ctx) == host.ErrStopping {
 		c.logError(slog.LevelWarn, "cut off by the stop of the server", err)
-		f := internal(reasonStopping, "The server is stopping: try again")
-		f.status, f.retryAfter = http.StatusServiceUnavailable, time.Second
-		return outcome{failure: f}
+		return outcome{failure: whileStopping()}
 	}
 	return c.outcomeOf(err)
+}
+
+func whileStopping() *failure {
+	f := internal(reasonStopping, "The server is stopping: try again")
+	f.status, f.retryAfter = http.StatusServiceUnavailable, time.Second
+	return f
 }
 
 func (c *running) outcomeOf(err error) outcome {

@@ -187,14 +187,9 @@ func (c *running) canBeTask() bool {
 // createTask makes the call a task over what it has recorded, and is the message that tells
 // the client (T-14 to T-17).
 func (c *running) createTask(t *tool, j *journal.Journal) ([]byte, error) {
-	text, err := c.taskCall()
+	creation, err := c.creation(t)
 	if err != nil {
-		return nil, c.broken("call", err)
-	}
-	traceparent, _ := strictjson.String(c.meta.traceparent)
-	creation := task.Creation{
-		ID: c.sealedID().TaskID(), Tool: t.Name, Traceparent: traceparent, Revision: uint32(c.revision),
-		Owner: taskOwner(c.principal), TTL: t.TaskTTL, Poll: taskPoll, Format: taskFormat, Call: text,
+		return nil, err
 	}
 	for i := range j.Entries {
 		entry := journal.Logged{Entry: j.Entries[i]}
@@ -202,15 +197,32 @@ func (c *running) createTask(t *tool, j *journal.Journal) ([]byte, error) {
 	}
 	h, err := c.h.engine.Create(context.WithoutCancel(c.ctx), creation, unreachable)
 	if err != nil {
-		c.logError(slog.LevelError, "the task was not created", err)
-		f := internal(reasonStoreUnavailable, "The task cannot be created now: try again")
-		f.status, f.retryAfter = http.StatusServiceUnavailable, 2*time.Second
-		return nil, f
+		return nil, c.notCreated(err)
 	}
 	// A created task shows its seed: what became of it is for tasks/get to say (T-15).
 	h.Status = task.Working
 	b := append(appendEnvelope(nil, c.requestID), `{"resultType":"task",`...)
 	return c.endResult(appendTask(b, &task.Snapshot{Head: h}), nil)
+}
+
+// creation is the call as a task that has recorded nothing.
+func (c *running) creation(t *tool) (task.Creation, error) {
+	text, err := c.taskCall()
+	if err != nil {
+		return task.Creation{}, c.broken("call", err)
+	}
+	traceparent, _ := strictjson.String(c.meta.traceparent)
+	return task.Creation{
+		ID: c.sealedID().TaskID(), Tool: t.Name, Traceparent: traceparent, Revision: uint32(c.revision),
+		Owner: taskOwner(c.principal), TTL: t.TaskTTL, Poll: taskPoll, Format: taskFormat, Call: text,
+	}, nil
+}
+
+func (c *running) notCreated(err error) *failure {
+	c.logError(slog.LevelError, "the task was not created", err)
+	f := internal(reasonStoreUnavailable, "The task cannot be created now: try again")
+	f.status, f.retryAfter = http.StatusServiceUnavailable, 2*time.Second
+	return f
 }
 
 // unreachable is how a task ends that no worker can be told of.
