@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,7 @@ func TestServer(t *testing.T) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir = root
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "THAW_") }) // what is no setting is refused
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v", strings.Join(args, " "), err)
