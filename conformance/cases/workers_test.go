@@ -90,9 +90,15 @@ func (s *stage) become(t *testing.T, d door, x *exchange) string {
 // until waits for a task to reach a status, and returns the answer that shows it.
 func (s *stage) until(t *testing.T, d door, id, status string) *answer {
 	t.Helper()
+	return untilShown(t, d, s.about(mcp.MethodGetTask, id, ""), status)
+}
+
+// untilShown asks until a task has a status, whoever's it is.
+func untilShown(t *testing.T, d door, x *exchange, status string) *answer {
+	t.Helper()
 	var a *answer
 	if !eventually(func() bool {
-		a = d.send(t, s.about(mcp.MethodGetTask, id, ""))
+		a = d.send(t, x)
 		now := unquoted(a.result("status"))
 		return now != "working" && now != "input_required" || now == status
 	}) || unquoted(a.result("status")) != status {
