@@ -188,6 +188,9 @@ func TestRules(t *testing.T) {
 		{[]string{"Auth=jwt", "FrontDoor=http-api"}, []string{"Auth=jwt needs JwtIssuer", "Auth=jwt needs JwtJwksUrl"}},
 		{[]string{"Auth=gateway-jwt"}, []string{"Auth=gateway-jwt needs FrontDoor=http-api", "Auth=gateway-jwt needs JwtIssuer"}},
 		{append([]string{"Auth=gateway-jwt", "FrontDoor=http-api"}, issuer...), []string{"the HTTP API finds the issuer's keys by itself; JwtJwksUrl is for Auth=jwt"}},
+		{[]string{"Auth=none", "FrontDoor=rest-api", "Mctp=on"}, []string{"Mctp=on behind rest-api needs PublicUrl"}},
+		{[]string{"Auth=none", "FrontDoor=rest-api", "Mctp=on", public[0]}, nil},
+		{[]string{"Auth=none", "Mctp=on"}, nil},
 		{[]string{"Auth=none", issuer[0]}, []string{"JwtIssuer, JwtAudience and JwtJwksUrl are for Auth=jwt and Auth=gateway-jwt"}},
 	}
 	tpl := translated(t)
@@ -219,7 +222,7 @@ func TestSettings(t *testing.T) {
 	checked := 0
 	for _, door := range []string{"function-url", "http-api", "rest-api"} {
 		for _, auth := range []string{"none", "jwt", "apikey", "iam", "gateway-jwt"} {
-			for _, more := range [][]string{nil, public, {"FilesBucket=docs", "EnvironmentsBucket=envs", "Streaming=off", "AllowedOrigins=https://app.example.com",
+			for _, more := range [][]string{nil, public, append([]string{"Mctp=on"}, public...), {"FilesBucket=docs", "EnvironmentsBucket=envs", "Streaming=off", "AllowedOrigins=https://app.example.com",
 				"StateKeyArn=arn:aws:kms:eu-central-1:123456789012:key/first", "OtherStateKeyArn=arn:aws:kms:eu-central-1:123456789012:key/second"}} {
 				parameters := slices.Concat([]string{"FrontDoor=" + door, "Auth=" + auth}, more)
 				switch auth {
