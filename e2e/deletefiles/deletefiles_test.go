@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/thaw-mcp/thaw/e2e/internal/cloud"
 	"github.com/thaw-mcp/thaw/e2e/internal/fixture"
 	"github.com/thaw-mcp/thaw/e2e/internal/ministack"
 	"github.com/thaw-mcp/thaw/functions/deletefiles"
@@ -29,7 +30,7 @@ type bucket struct {
 	name   string
 }
 
-func newBucket(t *testing.T, s *ministack.Server, name string, versioned bool) *bucket {
+func newBucket(t *testing.T, s *cloud.Server, name string, versioned bool) *bucket {
 	t.Helper()
 	b := &bucket{s3.NewFromConfig(s.Config()), name}
 	if _, err := b.client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.name, CreateBucketConfiguration: &types.CreateBucketConfiguration{

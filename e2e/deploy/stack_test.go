@@ -20,12 +20,13 @@ import (
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/thaw-mcp/thaw/auth"
+	"github.com/thaw-mcp/thaw/e2e/internal/cloud"
 	"github.com/thaw-mcp/thaw/e2e/internal/ministack"
 )
 
 // account is the emulator's.
 type account struct {
-	*ministack.Server
+	*cloud.Server
 	s3 *s3.Client
 }
 

@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/thaw-mcp/thaw/e2e/internal/cloud"
 	"github.com/thaw-mcp/thaw/e2e/internal/ministack"
 	"github.com/thaw-mcp/thaw/e2e/internal/queue"
 	"github.com/thaw-mcp/thaw/task"
 	"github.com/thaw-mcp/thaw/task/sqsdispatch"
 )
 
-func dispatcher(t *testing.T, s *ministack.Server, url string) *sqsdispatch.Dispatcher {
+func dispatcher(t *testing.T, s *cloud.Server, url string) *sqsdispatch.Dispatcher {
 	t.Helper()
 	d, err := sqsdispatch.New(s.Config(), url)
 	if err != nil {
