@@ -86,6 +86,7 @@ type chaos struct {
 	ops    string
 	deaths int // of workers, and writes of which nobody knew
 	rarely int // how seldom it is: 1 is often
+	deadly bool
 	depth  int // of what happens within a call of the store
 }
 
@@ -111,8 +112,12 @@ func (c *chaos) died() {
 // answer is lost, or something else happens first.
 func (c *chaos) fault(p *worker) func(method string) (before, after error) {
 	return func(string) (before, after error) {
+		kills := 20 * c.rarely
+		if c.deadly {
+			kills = 4
+		}
 		switch {
-		case c.once(20 * c.rarely):
+		case c.once(kills):
 			p.kill()
 			c.died()
 			if c.once(2) {
@@ -233,7 +238,7 @@ func TestRandomLives(t *testing.T) {
 func randomLife(t *testing.T, seed uint64) task.Status {
 	programs := []string{"SSS", "SAS", "SAZCS", "CCS", "ZAS", "SASAS"}
 	w := &world{T: t, store: &spec{Store: memstore.New(nil), t: t}, queue: &queue{}, effects: map[uint32]int{}}
-	c := &chaos{world: w, random: rand.New(rand.NewPCG(seed, 1)), ops: programs[seed%uint64(len(programs))], rarely: 1 + int(seed/7%4)}
+	c := &chaos{world: w, random: rand.New(rand.NewPCG(seed, 1)), ops: programs[seed%uint64(len(programs))], rarely: 1 + int(seed/7%4), deadly: seed%10 == 9}
 	creator := w.worker()
 	creator.faulty(c.fault(creator))
 	for {
