@@ -25,11 +25,11 @@ type flow struct {
 	buf      []byte // written and not read
 	size     int    // written
 	cut      bool   // more was written than the platform takes
-	gone     bool   // nobody reads any more
+	gone     bool   // nothing more is taken
 	deadline time.Time
 
 	more chan struct{} // holds a token if something was written
-	room chan struct{} // holds a token if something was read, or nobody reads any more
+	room chan struct{} // holds a token if something was read, or nothing more is taken
 }
 
 func newFlow(limit int) *flow {
@@ -113,6 +113,14 @@ func (f *flow) read(p []byte) (n int) {
 	return n
 }
 
+// end has every further write fail. What was written can still be read.
+func (f *flow) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone = true
+	notify(f.room)
+}
+
 // close says that nobody reads any more.
 func (f *flow) close() {
 	f.mu.Lock()
@@ -128,7 +136,7 @@ func (f *flow) state() (size int, cut bool) {
 	return f.size, f.cut
 }
 
-// closed reports whether nobody reads any more.
+// closed reports whether nothing more is taken.
 func (f *flow) closed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -218,6 +218,30 @@ func (r *running) wait(more <-chan struct{}) outcome {
 	}
 }
 
+// look is wait for who does not wait: begun, unless the handler has ended or answered, or has no
+// time left.
+func (r *running) look() outcome {
+	select {
+	case how := <-r.ended:
+		return how
+	case <-r.whole:
+		return answered
+	default:
+	}
+	if r.late == nil {
+		if r.ctx.Err() == nil {
+			return begun
+		}
+		r.late = time.NewTimer(r.grace)
+	}
+	select {
+	case <-r.late.C:
+		return outstayed
+	default:
+		return begun
+	}
+}
+
 // free lets go of what the invocation holds; its context ends.
 func (r *running) free() {
 	if r.late != nil {

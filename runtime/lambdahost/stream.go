@@ -156,9 +156,15 @@ func (s *stream) Read(p []byte) (n int, err error) {
 		s.head = s.head[n:]
 		return n, nil
 	}
+	if s.how == begun {
+		s.how = s.unlessWhole(s.look()) // there may always be something to read
+	}
 	for {
 		// The outcome comes before what was written, which would otherwise be missed.
 		ended := s.how != begun
+		if ended {
+			s.w.flow.end() // or a handler that outstays its time could keep the stream open
+		}
 		if n = s.w.flow.read(p); n > 0 {
 			s.sent = true
 			return n, nil

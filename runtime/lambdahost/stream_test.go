@@ -404,6 +404,34 @@ func TestStreamsEndInTime(t *testing.T) {
 	}
 }
 
+// A handler that outstays its time and writes on does not keep its stream open, however slowly that
+// is read.
+func TestStreamOfAWriterWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		ctx, cancel := context.WithDeadline(t.Context(), start.Add(10*time.Second))
+		defer cancel()
+		r := open(t, ctx, func(w http.ResponseWriter, _ *http.Request) {
+			for {
+				if _, err := w.Write(make([]byte, 50_000)); err != nil {
+					return
+				}
+			}
+		}, shellFURL())
+		defer r.Close()
+		p := make([]byte, 32<<10)
+		var err error
+		for err == nil && time.Since(start) < time.Minute {
+			time.Sleep(10 * time.Millisecond)
+			_, err = r.Read(p)
+		}
+		var broken *BrokenStreamError
+		if took := time.Since(start); !errors.As(err, &broken) || took > 10500*time.Millisecond {
+			t.Errorf("%v after %s", err, took)
+		}
+	})
+}
+
 // A body above the limits of a whole answer goes through, one above the platform's does not pass
 // for whole, and a handler does not get far ahead of a platform that reads slowly.
 func TestLargeStreams(t *testing.T) {
