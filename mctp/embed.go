@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,7 +12,8 @@ const dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // embedded is a schema as a component of this name: what it refers to inside itself is below the
 // component then. A schema that is a document of its own, by $id or by a dialect, stays as it
-// is: its references count from where it begins.
+// is: its references count from where it begins. One with anchors becomes one: they would meet those of
+// others.
 func embedded(schema json.RawMessage, name string) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(schema))
 	d.UseNumber() // as it was written
@@ -26,11 +28,26 @@ func embedded(schema json.RawMessage, name string) (any, error) {
 	if members["$schema"] == dialect { // which is that of OpenAPI 3.1
 		delete(members, "$schema")
 	}
-	if members["$schema"] != nil && members["$id"] == nil {
+	if members["$id"] == nil && (members["$schema"] != nil || anchored(members)) {
 		members["$id"] = "urn:thaw:" + name // a dialect may only be told where a document begins
 	}
 	move(members, componentsPath+name)
 	return members, nil
+}
+
+// anchored reports whether a schema names places in itself.
+func anchored(schema any) bool {
+	switch v := schema.(type) {
+	case object:
+		for name, value := range v {
+			if _, text := value.(string); text && (name == "$anchor" || name == "$dynamicAnchor") || anchored(value) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, anchored)
+	}
+	return false
 }
 
 // move has the references of a schema to places in its document lead to those below to.

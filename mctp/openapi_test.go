@@ -17,6 +17,8 @@ var api = API{Title: "Tools", Version: "1", Tools: []Tool{
 	{Name: "a.b", Input: json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","allOf":[{"$ref":"#/definitions/x"}],"definitions":{"x":{"required":["x"]}}}`),
 		Output: json.RawMessage(`{"type":"array"}`)},
 	{Name: "old", Input: json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"x":{"$ref":"#/definitions/x"}},"definitions":{"x":{"type":"string"}}}`)},
+	{Name: "anchor1", Input: json.RawMessage(`{"type":"object","properties":{"x":{"$ref":"#item"}},"$defs":{"i":{"$anchor":"item","type":"string"}}}`)},
+	{Name: "anchor2", Input: json.RawMessage(`{"type":"object","properties":{"x":{"$ref":"#item"}},"$defs":{"i":{"$anchor":"item","type":"integer"}}}`)},
 	{Name: "own", Input: json.RawMessage(`{"$id":"https://x.example/own","type":"object","properties":{"x":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string"}}}`)},
 }}
 
@@ -63,6 +65,10 @@ func TestEmbeddedSchemas(t *testing.T) {
 		{"old.input", `{"x":"s"}`, true},
 		{"old.input", `{"x":1}`, false},
 		{"own.input", `{"x":1}`, false},
+		{"anchor1.input", `{"x":"s"}`, true}, // names of places count where they stand
+		{"anchor1.input", `{"x":1}`, false},
+		{"anchor2.input", `{"x":1}`, true},
+		{"anchor2.input", `{"x":"s"}`, false},
 	} {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(c.value))
 		if err != nil {

@@ -17,13 +17,17 @@ func TestCreateEnded(t *testing.T) {
 			everywhere(t, func(w *world) {
 				result := `"` + strings.Repeat("x", size) + `"`
 				c := task.Creation{ID: id, Tool: "tool", Owner: owner, TTL: time.Hour, Call: []byte(`"first"`)}
+				began := time.Now().Truncate(time.Millisecond)
 				for _, outcome := range []string{result, `"second"`} {
-					h, err := w.api.CreateEnded(w.Context(), c, task.Outcome{Status: task.Completed, Data: []byte(outcome)})
+					time.Sleep(time.Minute)
+					h, err := w.api.CreateEnded(w.Context(), began, c, task.Outcome{Status: task.Completed, Data: []byte(outcome)})
 					if err != nil || h.Status != task.Completed || h.Version != 1 {
 						w.Fatalf("%+v, %v", h, err)
 					}
 					c.Call = []byte(`"second"`)
-					time.Sleep(time.Minute)
+					if !h.Created.Equal(began) || h.Updated.Sub(began) != time.Minute {
+						w.Errorf("created at %s and ended at %s, began at %s", h.Created, h.Updated, began)
+					}
 				}
 				w.want(task.Completed, task.Done)
 				if s, err := w.api.Get(w.Context(), id, owner); err != nil || string(s.Outcome) != result {

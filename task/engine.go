@@ -248,10 +248,10 @@ func (e *Engine) Create(ctx context.Context, c Creation, unreachable Outcome) (H
 	return h, nil
 }
 
-// CreateEnded stores a task that has run already, with its outcome. If the id is taken by a task
-// of the same owner and tool, that one is what there is.
-func (e *Engine) CreateEnded(ctx context.Context, c Creation, o Outcome) (Head, error) {
-	h, parts := c.record(e.clock())
+// CreateEnded stores a task that has run already, since began, with its outcome. If the id is taken by
+// a task of the same owner and tool, that one is what there is.
+func (e *Engine) CreateEnded(ctx context.Context, began time.Time, c Creation, o Outcome) (Head, error) {
+	h, parts := c.record(began)
 	h.Version = 0
 	h, outcome := e.ended(h, o)
 	found, err := e.create(ctx, h, append(parts, outcome...))

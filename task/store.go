@@ -101,8 +101,11 @@ type StoreScheme struct {
 	// Open makes the Store of what stands behind the colon. It does no I/O: what can
 	// only be seen in the file or service is the error of the first use.
 	Open func(ctx context.Context, rest string) (Store, error)
-	// Private: what one process keeps no other sees.
-	Private bool
+}
+
+// Private is a Store of this process alone: no other sees what is in it.
+type Private interface {
+	Private()
 }
 
 // Checker is a Store that is in a place of this machine, and can tell at the start whether that

@@ -29,7 +29,8 @@ const usage = `usage: without arguments the program serves; the commands are
                     names, or .thaw/state.key. retire removes keys replaced 24 h ago
   apikey new NAME [SCOPE ...]
                     a key for the caller NAME, and its line for the file of THAW_API_KEYS
-  tasks ls [-n 20]  the tasks that were created last, whoever owns them
+  tasks ls [-n 20]  the tasks that were created last, whoever owns them; where the store
+                    cannot list them, those that are due within the hour
   tasks show [-values] ID
                     one of them: how it stands, what it asks and has recorded; with -values
                     also what its caller and its steps said
@@ -266,9 +267,10 @@ func (h *Handler) callTool(ctx context.Context, name string, arguments, more []b
 // memoryResponse keeps a response.
 type memoryResponse struct {
 	header http.Header
+	status int
 	body   bytes.Buffer
 }
 
 func (w *memoryResponse) Header() http.Header         { return w.header }
-func (w *memoryResponse) WriteHeader(int)             {}
+func (w *memoryResponse) WriteHeader(status int)      { w.status = status }
 func (w *memoryResponse) Write(b []byte) (int, error) { return w.body.Write(b) }

@@ -58,7 +58,7 @@ func checkWork(o *Options, at host.Host) (problems []string) {
 		}
 		return problems
 	}
-	if o.privateStore && o.role != roleAll && o.role != "" {
+	if isPrivate(o.Store) && o.role != roleAll && o.role != "" {
 		problems = append(problems, fmt.Sprintf("THAW_ROLE=%s needs a THAW_STORE that other processes see: tasks in this one's memory reach nobody", o.role))
 	}
 	if worker && !external && !o.Host.Resident {

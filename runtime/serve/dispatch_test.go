@@ -83,7 +83,8 @@ func TestDispatchSetting(t *testing.T) {
 func TestCheckWork(t *testing.T) {
 	laptop := host.Host{Name: "local", Facts: resident}
 	asleep := host.Host{Name: "cloudrun"}
-	store, box := memstore.New(nil), &outbox{}
+	alone, box := memstore.New(nil), &outbox{}
+	store := sharedStore{alone}
 	for name, c := range map[string]struct {
 		o    Options
 		at   host.Host
@@ -100,9 +101,9 @@ func TestCheckWork(t *testing.T) {
 		"messages without a store":        {Options{Dispatcher: box}, far, []string{"THAW_DISPATCH needs a THAW_STORE"}},
 		"a worker that nobody tells":      {Options{Store: store, role: roleWorker}, far, []string{"THAW_ROLE=worker needs a THAW_DISPATCH on far"}},
 		"a worker where no messages come": {Options{Store: store, Dispatcher: box, role: roleWorker}, laptop, []string{"THAW_DISPATCH needs THAW_ROLE=api on local"}},
-		"an api that nobody sees":         {Options{Store: store, privateStore: true, role: roleAPI}, laptop, []string{"THAW_ROLE=api needs a THAW_STORE that other processes see"}},
-		"a worker that sees nobody":       {Options{Store: store, privateStore: true, role: roleWorker}, laptop, []string{"THAW_ROLE=worker needs a THAW_STORE that other processes see"}},
-		"one process alone":               {Options{Store: store, privateStore: true, role: roleAll}, laptop, nil},
+		"an api that nobody sees":         {Options{Store: alone, role: roleAPI}, laptop, []string{"THAW_ROLE=api needs a THAW_STORE that other processes see"}},
+		"a worker that sees nobody":       {Options{Store: alone, role: roleWorker}, laptop, []string{"THAW_ROLE=worker needs a THAW_STORE that other processes see"}},
+		"one process alone":               {Options{Store: alone, role: roleAll}, laptop, nil},
 		"work where no messages come":     {Options{Store: store, Dispatcher: box}, asleep, []string{"THAW_DISPATCH needs THAW_ROLE=api on cloudrun"}},
 	} {
 		c.o.Host = c.at.Facts
@@ -147,7 +148,7 @@ func TestRoles(t *testing.T) {
 			return nil
 		}
 		log := &lockedBuffer{}
-		kit := postKit(&outbox{}, memstore.New(nil))
+		kit := postKit(&outbox{}, sharedStore{memstore.New(nil)})
 		kit.Hosts = []host.Host{place}
 		p := program{server: testServer(&ran), out: log, err: log, kits: []Kit{kit}, getenv: env("FAR", "1", "THAW_AUTH", "none", "THAW_STATE_KEY", "none",
 			"THAW_STORE", "shared:", "THAW_DISPATCH", "post:box", "THAW_ROLE", c.role, "THAW_BASE_PATH", "/base", "THAW_PUBLIC_URL", "https://far.example/mcp")}

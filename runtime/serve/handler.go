@@ -76,8 +76,6 @@ type Options struct {
 	// it already listens.
 	later bool
 	role  string // "" is roleAll
-	// privateStore: other processes do not see what is in Store.
-	privateStore bool
 	// localURLs stand for PublicURLs in the metadata of a server that only this machine reaches.
 	localURLs []string
 }
@@ -91,6 +89,7 @@ type Handler struct {
 	hub        hub
 	host       host.Facts
 	local      bool // whoever reaches this server sits at this machine
+	localTasks bool // and no other process answers with its tasks
 	publicURLs []*url.URL
 	origins    []string
 	basePath   string
@@ -197,6 +196,7 @@ func New(s thaw.Server, o *Options) (*Handler, error) {
 		h.codec = codec
 	}
 	h.local = h.host.Loopback && len(h.publicURLs) == 0
+	h.localTasks = h.local && isPrivate(o.Store)
 	c, err := h.compile(s)
 	if err != nil {
 		return nil, err
@@ -289,6 +289,19 @@ func (h *Handler) below(path string) string {
 		return rest
 	}
 	return path
+}
+
+// belowEscaped is the escaped path of u without that prefix.
+func (h *Handler) belowEscaped(u *url.URL) string {
+	if h.below(u.Path) == u.Path {
+		return u.EscapedPath()
+	}
+	rest := u.EscapedPath()
+	for range strings.Count(h.basePath, "/") { // a client may escape what needs no escaping
+		_, rest, _ = strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+		rest = "/" + rest
+	}
+	return rest
 }
 
 // health says that the process answers, to probes that know no host name and no origin.

@@ -178,7 +178,7 @@ func (p *program) serve(ctx context.Context) error {
 	if r.options.role != roleWorker {
 		r.handler.warnOpen(r.options.Logger)
 	}
-	if r.at.Ephemeral && r.options.privateStore {
+	if r.at.Ephemeral && isPrivate(r.options.Store) {
 		r.options.Logger.Warn("THAW_STORE is in memory: a task is lost with its instance, and other instances do not know it")
 	}
 	if r.options.Ready != nil {

@@ -37,7 +37,7 @@ var mctpChecks = [...]func(*mctpRequest) *failure{
 }
 
 func (h *Handler) serveMCTP(w http.ResponseWriter, r *http.Request) {
-	q := &mctpRequest{request: request{h: h, cat: h.catalog.Load(), w: w, r: r}, route: mctp.RouteOf(h.below(r.URL.EscapedPath()))}
+	q := &mctpRequest{request: request{h: h, cat: h.catalog.Load(), w: w, r: r}, route: mctp.RouteOf(h.belowEscaped(r.URL))}
 	q.verbs = q.route.Kind.Allow()
 	q.out.init(h, w, r)
 	defer q.contain()
@@ -121,12 +121,15 @@ func (q *mctpRequest) checkPath() *failure {
 	if q.route.Kind == mctp.Nowhere {
 		return q.notFound()
 	}
+	if q.r.Host == "" && len(q.h.publicURLs) == 0 {
+		return invalidRequest("the header Host, which addresses are made of, is empty")
+	}
 	return nil
 }
 
 func (q *mctpRequest) notFound() *failure {
 	return &failure{status: http.StatusNotFound, reason: reasonNotFound,
-		message: "Not found: GET " + q.h.basePath + "/" + mctp.PathDiscovery + " has the addresses of the tasks, and " + q.h.basePath + "/mcp is the MCP endpoint"}
+		message: "Not found: GET " + q.h.basePath + "/" + mctp.PathDiscovery + " has the addresses of the tools, and " + q.h.basePath + "/mcp is the MCP endpoint"}
 }
 
 func (q *mctpRequest) checkTool() *failure {

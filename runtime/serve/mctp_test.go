@@ -345,7 +345,13 @@ func TestMCTPWaits(t *testing.T) {
 		"both":           {"respond-async, wait=10", 0, 4 * time.Second, "completed", "wait=10"},
 		"too long":       {"handling=strict, Wait = 1000", 0, 4 * time.Second, "completed", "wait=20"},
 		"no number":      {"wait=x", 0, time.Second, "in_progress", ""},
-		"the time it is": {"wait=10", 2 * time.Second, 2 * time.Second, "in_progress", "wait=10"},
+		"the time it is": {"wait=10", 2 * time.Second, 2 * time.Second, "in_progress", "wait=2"},
+		"quoted":         {`wait="10"`, 0, 4 * time.Second, "completed", "wait=10"},
+		"parameters":     {"respond-async ; x=1", 0, 0, "pending", "respond-async"},
+		"more of them":   {"wait=10;x=1;y, foo", 0, 4 * time.Second, "completed", "wait=10"},
+		"much too long":  {"wait=99999999999999999999", 0, 4 * time.Second, "completed", "wait=20"},
+		"signed":         {"wait=-1", 0, time.Second, "in_progress", ""},
+		"nothing":        {"wait=", 0, time.Second, "in_progress", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			working(t, []*thaw.Tool{slow}, Options{MCTP: true, Limits: Limits{RequestTimeout: c.limit}}, func(t *testing.T, h *Handler) {
@@ -359,6 +365,20 @@ func TestMCTPWaits(t *testing.T) {
 					t.Errorf("%s after %s, applied %q", a.header.Get("X-Task-Status"), time.Since(began), a.header.Get("Preference-Applied"))
 				}
 			})
+		})
+	}
+}
+
+// What runs in the POST waits for nobody, whatever the client prefers.
+func TestMCTPNothingToWaitFor(t *testing.T) {
+	for _, prefer := range []string{"respond-async", "wait=10"} {
+		never := tool1(func(context.Context) (any, error) { time.Sleep(5 * time.Second); return 1, nil }, &thaw.ToolOptions{Tasks: thaw.TaskNever})
+		working(t, []*thaw.Tool{never}, Options{MCTP: true}, func(t *testing.T, h *Handler) {
+			began := time.Now()
+			a := exchange(t, h, submit("/t", "").with("Prefer", prefer))
+			if a.header.Get("Preference-Applied") != "" || a.header.Get("X-Task-Status") != "completed" || !strings.Contains(a.raw, began.UTC().Format("2006-01-02T15:04:05")) {
+				t.Errorf("%s: %v %s, posted at %s", prefer, a.header, a.raw, began)
+			}
 		})
 	}
 }

@@ -41,21 +41,12 @@ func (q *mctpRequest) create() *failure {
 	if q.args, f = q.parameters(); f != nil {
 		return f
 	}
-	if f := q.checkRate(); f != nil {
-		return f
-	}
 	c := q.running()
-	input, err := q.tool.Input()
-	if err != nil {
-		return c.broken("input schema", err)
-	}
-	if _, violations := input.Validate(q.args); len(violations) > 0 {
-		q.problem(&failure{status: http.StatusUnprocessableEntity, reason: reasonInvalidArguments, message: "The parameters are not those of " + q.tool.Name}, violationsOf(violations))
-		return nil
-	}
 	var s *task.Snapshot
 	if key == "" {
-		s, f = q.make(c)
+		if f = q.admit(c); f == nil {
+			s, f = q.make(c)
+		}
 	} else {
 		s, f = q.makeOnce(c, key)
 	}
@@ -66,6 +57,22 @@ func (q *mctpRequest) create() *failure {
 	base, _ := q.base()
 	q.w.Header().Set("Location", endpoint(base, q.tool.Name)+"/"+s.Head.ID)
 	q.send(http.StatusCreated, q.stand(s).AppendJSON(nil))
+	return nil
+}
+
+// admit judges what is to become a task, which counts against the tool's rate.
+func (q *mctpRequest) admit(c *running) *failure {
+	if f := q.checkRate(); f != nil {
+		return f
+	}
+	input, err := q.tool.Input()
+	if err != nil {
+		return c.broken("input schema", err)
+	}
+	if _, violations := input.Validate(q.args); len(violations) > 0 {
+		q.problem(&failure{status: http.StatusUnprocessableEntity, reason: reasonInvalidArguments, message: "The parameters are not those of " + q.tool.Name}, violationsOf(violations))
+		return answered
+	}
 	return nil
 }
 
@@ -126,7 +133,7 @@ func (q *mctpRequest) make(c *running) (*task.Snapshot, *failure) {
 	if err != nil {
 		return nil, c.failure(err)
 	}
-	ctx := context.WithoutCancel(q.r.Context())
+	ctx, began := context.WithoutCancel(q.r.Context()), q.h.now()
 	if q.tool.Tasks != declared.TaskNever {
 		h, err := q.h.engine.Create(ctx, creation, unreachable)
 		if err != nil {
@@ -138,7 +145,7 @@ func (q *mctpRequest) make(c *running) (*task.Snapshot, *failure) {
 	if f != nil {
 		return nil, f
 	}
-	h, err := q.h.engine.CreateEnded(ctx, creation, *outcome)
+	h, err := q.h.engine.CreateEnded(ctx, began, creation, *outcome)
 	if err != nil {
 		return nil, c.notCreated(err)
 	}
@@ -146,14 +153,17 @@ func (q *mctpRequest) make(c *running) (*task.Snapshot, *failure) {
 }
 
 // runNow is what the tool ends in, run as a plain call whose client cannot be asked. A client that
-// leaves does not end it: what was done is recorded, for whoever asks again.
+// leaves does not end it: what was done is recorded, for whoever asks again. A caller that lacks
+// scopes is refused as elsewhere, unless something was done.
 func (q *mctpRequest) runNow(c *running) (*task.Outcome, *failure) {
 	ctx, end := q.staying()
 	defer end()
+	// How large a result may be is for the door to say that it is read through.
+	ctx = host.WithResponseLimit(ctx, 0, func([]byte) bool { return true })
 	answered := make(chan struct{})
 	w := &memoryResponse{header: http.Header{}}
 	r := q.r.WithContext(host.WithAnswered(ctx, sync.OnceFunc(func() { close(answered) })))
-	inner := &request{h: q.h, cat: q.cat, w: w, r: r, msg: q.msg, op: operations[mcp.MethodCallTool], principal: q.principal, target: q.tool, args: q.args, callID: c.sealedID()}
+	inner := &request{h: q.h, cat: q.cat, w: w, r: r, msg: q.msg, op: operations[mcp.MethodCallTool], principal: q.principal, target: q.tool, args: q.args, callID: c.sealedID(), kept: &kept{}}
 	inner.msg.meta.capabilities = []byte("{}")
 	inner.out.init(q.h, w, r)
 	// On a goroutine of its own: a handler that outstays its time, or ends its goroutine, has
@@ -167,12 +177,16 @@ func (q *mctpRequest) runNow(c *running) (*task.Outcome, *failure) {
 	if result := memberOf(w.body.Bytes(), "result"); result != nil {
 		return &task.Outcome{Status: task.Completed, Data: result}, nil
 	}
-	failure := memberOf(w.body.Bytes(), "error")
-	if strictjson.Is(memberOf(memberOf(failure, "data"), "reason"), reasonStopping) {
+	fault := memberOf(w.body.Bytes(), "error")
+	message, _ := strictjson.String(memberOf(fault, "message"))
+	reason, _ := strictjson.String(memberOf(memberOf(fault, "data"), "reason"))
+	if reason == reasonStopping {
 		return nil, whileStopping()
 	}
-	message, _ := strictjson.String(memberOf(failure, "message"))
-	return &task.Outcome{Status: task.Failed, Message: message, Data: failure}, nil
+	if challenge := w.header.Get("WWW-Authenticate"); challenge != "" && !inner.kept.effects {
+		return nil, &failure{status: w.status, reason: reason, message: message, challenge: challenge}
+	}
+	return &task.Outcome{Status: task.Failed, Message: message, Data: fault}, nil
 }
 
 // staying is the context of the request without the client's departure: it ends with the time
@@ -197,12 +211,18 @@ func (q *mctpRequest) staying() (context.Context, context.CancelFunc) {
 // await waits until the task has ended or waits itself, for as long as the client likes and there
 // is time.
 func (q *mctpRequest) await(s *task.Snapshot) *task.Snapshot {
-	wait, applied := preferredWait(q.r.Header["Prefer"])
-	if applied != "" {
-		q.w.Header().Set("Preference-Applied", applied)
+	if s.Head.Status != task.Working {
+		return s
 	}
+	wait, applied := preferredWait(q.r.Header["Prefer"])
 	if limit := q.h.limits.request; limit > 0 {
 		wait = min(wait, limit)
+	}
+	switch applied {
+	case preferAsync:
+		q.w.Header().Set("Preference-Applied", preferAsync)
+	case preferWait:
+		q.w.Header().Set("Preference-Applied", preferWait+"="+strconv.Itoa(int(wait/time.Second)))
 	}
 	ctx, cancel := context.WithTimeout(q.r.Context(), wait)
 	defer cancel()
@@ -221,25 +241,46 @@ func (q *mctpRequest) await(s *task.Snapshot) *task.Snapshot {
 	return s
 }
 
-// preferredWait reads Prefer lines (RFC 7240). applied are the preferences that were followed, or
+// The preferences that are followed.
+const (
+	preferAsync = "respond-async"
+	preferWait  = "wait"
+)
+
+// preferredWait reads Prefer lines (RFC 7240, section 2). applied is the preference that counts, or
 // "". Of both, respond-async says what happens after the wait, which happens in any case.
 func preferredWait(lines []string) (wait time.Duration, applied string) {
 	wait = mctpWait
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
-			name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
+			preference, _, _ := strings.Cut(item, ";") // its parameters mean nothing here
+			name, value, _ := strings.Cut(preference, "=")
 			switch strings.ToLower(strings.TrimSpace(name)) {
-			case "respond-async":
+			case preferAsync:
 				if applied == "" {
-					wait, applied = 0, "respond-async"
+					wait, applied = 0, preferAsync
 				}
-			case "wait":
-				if n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 16); err == nil {
-					wait = min(time.Duration(n)*time.Second, mctpMaxWait)
-					return wait, "wait=" + strconv.Itoa(int(wait/time.Second))
+			case preferWait:
+				if d, ok := waitOf(strings.TrimSpace(value)); ok {
+					return d, preferWait
 				}
 			}
 		}
 	}
 	return wait, applied
+}
+
+// waitOf reads whole seconds, quoted or not, as far as they are followed.
+func waitOf(value string) (time.Duration, bool) {
+	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
+		value = value[1 : n-1]
+	}
+	if value == "" || strings.Trim(value, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(value, 10, 32)
+	if most := uint64(mctpMaxWait / time.Second); err != nil || n > most { // there are digits only: it is too large
+		n = most
+	}
+	return time.Duration(n) * time.Second, true
 }

@@ -43,8 +43,11 @@ func (q *mctpRequest) makeOnce(c *running, key string) (*task.Snapshot, *failure
 		return nil, invalidRequest("the parameters cannot be compared: " + err.Error())
 	}
 	c.callID = keyedCall(taskOwner(q.principal), q.tool.Name, key)
-	if s, f := q.keyed(c, digest); s != nil || f != nil {
+	if s, f := q.keyed(q.r.Context(), c, digest); s != nil || f != nil {
 		return s, f
+	}
+	if f := q.admit(c); f != nil { // no repeat comes here: what it asks for is there
+		return nil, f
 	}
 	release := func() {}
 	if q.tool.Tasks == declared.TaskNever {
@@ -54,7 +57,7 @@ func (q *mctpRequest) makeOnce(c *running, key string) (*task.Snapshot, *failure
 			return nil, f
 		}
 		release = func() { q.releaseKey(c, use) }
-		s, f := q.keyed(c, digest) // the one that had it may have ended
+		s, f := q.keyed(q.r.Context(), c, digest) // the one that had it may have ended
 		if s == nil && f == nil {
 			f = q.checkRoom(c)
 		}
@@ -71,16 +74,19 @@ func (q *mctpRequest) makeOnce(c *running, key string) (*task.Snapshot, *failure
 	if expires := s.Head.Expires; !expires.IsZero() && !expires.After(q.h.now()) {
 		return nil, keyExpired()
 	}
-	if s, f := q.keyed(c, digest); s != nil || f != nil { // whoever made it
+	// It is there, whatever has become of the request meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.r.Context()), recordTimeout)
+	defer cancel()
+	if s, f := q.keyed(ctx, c, digest); s != nil || f != nil { // whoever made it
 		return s, f
 	}
 	return s, nil // it has expired just now
 }
 
 // keyed is the task of a key if it is there; one of other parameters is refused.
-func (q *mctpRequest) keyed(c *running, digest [sha256.Size]byte) (*task.Snapshot, *failure) {
+func (q *mctpRequest) keyed(ctx context.Context, c *running, digest [sha256.Size]byte) (*task.Snapshot, *failure) {
 	id, owner := c.callID.TaskID(), taskOwner(q.principal)
-	text, err := q.h.engine.Call(q.r.Context(), id, owner)
+	text, err := q.h.engine.Call(ctx, id, owner)
 	if errors.Is(err, task.ErrNotFound) {
 		return nil, nil
 	}
@@ -94,7 +100,7 @@ func (q *mctpRequest) keyed(c *running, digest [sha256.Size]byte) (*task.Snapsho
 	if before, err := canon.Digest(stored.Arguments); err != nil || before != digest {
 		return nil, otherParameters()
 	}
-	s, err := q.h.engine.Get(q.r.Context(), id, owner)
+	s, err := q.h.engine.Get(ctx, id, owner)
 	if err != nil {
 		return nil, q.unreached(err)
 	}
@@ -132,17 +138,24 @@ func (q *mctpRequest) claimKey(c *running, digest [sha256.Size]byte) (task.Use, 
 	now := q.h.now()
 	u := task.Use{Call: c.callID.LogID(), Round: 1, Answers: digest, Deadline: now.Add(q.runTime() + recordTimeout)}
 	u.Expires = u.Deadline.Add(useKept)
+	// Whether it was applied has to be known, also where the client leaves meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.r.Context()), recordTimeout)
+	defer cancel()
 	const tries = 3 // each is another's claim that has run out
 	for range tries {
 		_, _ = rand.Read(u.Write[:]) // never fails
-		first, before, err := q.h.store.Claim(q.r.Context(), u)
-		if err != nil && q.r.Context().Err() == nil {
-			first, before, err = q.h.store.Claim(q.r.Context(), u)
+		first, before, err := q.h.store.Claim(ctx, u)
+		if err != nil {
+			first, before, err = q.h.store.Claim(ctx, u)
 		}
 		switch {
 		case err != nil:
 			return u, q.unreached(err)
 		case first:
+			if err := q.r.Context().Err(); err != nil { // and nothing has begun
+				q.releaseKey(c, u)
+				return u, q.unreached(err)
+			}
 			return u, nil
 		case before.Answers != digest:
 			return u, otherParameters()

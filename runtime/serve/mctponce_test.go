@@ -17,6 +17,7 @@ import (
 	"github.com/thaw-mcp/thaw/auth"
 	"github.com/thaw-mcp/thaw/internal/canon"
 	"github.com/thaw-mcp/thaw/runtime/host"
+	"github.com/thaw-mcp/thaw/task"
 	"github.com/thaw-mcp/thaw/task/memstore"
 )
 
@@ -242,4 +243,128 @@ func TestMCTPNeverCutOff(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A repeat is no new call: it finds its task, whatever the tool's rate has left.
+func TestMCTPRepeatsCostNoRate(t *testing.T) {
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			var ran atomic.Int32
+			tool := counting("t", &ran, 0, &thaw.ToolOptions{Tasks: mode, Rate: &thaw.Rate{PerMinute: 1}})
+			working(t, []*thaw.Tool{tool}, Options{MCTP: true}, func(t *testing.T, h *Handler) {
+				first, _ := made(t, h, submit("/t", "").with("Idempotency-Key", "k"))
+				if again, _ := made(t, h, submit("/t", "").with("Idempotency-Key", "k")); again != first {
+					t.Errorf("%s, and again %s", first, again)
+				}
+				refused(t, h, submit("/t", "").with("Idempotency-Key", "new"), http.StatusTooManyRequests, "rate_limited")
+				refused(t, h, submit("/t", ""), http.StatusTooManyRequests, "rate_limited")
+				time.Sleep(time.Minute)
+				made(t, h, submit("/t", "").with("Idempotency-Key", "new")) // which the refusal did not use up
+			})
+		})
+	}
+}
+
+// growing is one caller who gets more scopes.
+type growing struct{ scopes []string }
+
+func (g *growing) Authenticate(*http.Request) (thaw.Principal, bool, error) {
+	return person("bob", g.scopes...), true, nil
+}
+
+// A tool that runs in the POST refuses who lacks scopes as over MCP, and the key is free for a
+// second try, unless something was done before.
+func TestMCTPScopesOfARun(t *testing.T) {
+	for name, effect := range map[string]bool{"before a step": false, "after a step": true} {
+		t.Run(name, func(t *testing.T) {
+			bob := &growing{}
+			tool := tool1(func(ctx context.Context) (any, error) {
+				if effect {
+					if err := thaw.Do(ctx, "effect", func(context.Context) error { return nil }); err != nil {
+						return nil, err
+					}
+				}
+				return 1, thaw.RequireScopes(ctx, "files:write")
+			}, &thaw.ToolOptions{Tasks: thaw.TaskNever})
+			working(t, []*thaw.Tool{tool}, Options{MCTP: true, PublicURLs: []string{publicURL}, Auth: []auth.Scheme{bob}}, func(t *testing.T, h *Handler) {
+				call := submit("/t", "").with("Idempotency-Key", "k")
+				if effect {
+					id, status := made(t, h, call)
+					bob.scopes = []string{"files:write"}
+					if again, _ := made(t, h, call); again != id || status != "failed" {
+						t.Errorf("%s %s, and again %s", id, status, again)
+					}
+					return
+				}
+				a, _ := refused(t, h, call, http.StatusForbidden, "insufficient_scope")
+				if challenge := a.header.Get("WWW-Authenticate"); !strings.Contains(challenge, `scope="files:write"`) {
+					t.Errorf("challenge %q", challenge)
+				}
+				bob.scopes = []string{"files:write"}
+				if _, status := made(t, h, call); status != "completed" {
+					t.Error(status)
+				}
+			})
+		})
+	}
+}
+
+// A run that took all of its request's time is recorded, and that is the answer.
+func TestMCTPKeyOutlivesItsRequest(t *testing.T) {
+	stubborn := tool1(func(context.Context) (any, error) { time.Sleep(time.Hour); return 1, nil }, &thaw.ToolOptions{Tasks: thaw.TaskNever})
+	working(t, []*thaw.Tool{stubborn}, Options{MCTP: true, Store: patientStore{memory()}}, func(t *testing.T, h *Handler) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		a := do(t, h, submit("/t", "").with("Idempotency-Key", "k").request(ctx))
+		if a.status != http.StatusCreated || !strings.Contains(a.raw, `"failed"`) {
+			t.Errorf("%d %s", a.status, a.raw)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// patientStore is a store that, as one behind a network, does nothing for a context that has ended.
+type patientStore struct{ *memstore.Store }
+
+func (s patientStore) Head(ctx context.Context, id string) (task.Head, error) {
+	if err := ctx.Err(); err != nil {
+		return task.Head{}, err
+	}
+	return s.Store.Head(ctx, id)
+}
+
+// A client that leaves while its key is claimed leaves no claim behind.
+func TestMCTPClientLeavesInTheClaim(t *testing.T) {
+	var ran atomic.Int32
+	store := &leavingStore{Store: memory()}
+	working(t, []*thaw.Tool{counting("t", &ran, 0, &thaw.ToolOptions{Tasks: thaw.TaskNever})}, Options{MCTP: true, Store: store}, func(t *testing.T, h *Handler) {
+		ctx, leave := context.WithCancel(t.Context())
+		store.leave = leave
+		call := submit("/t", "").with("Idempotency-Key", "k")
+		h.ServeHTTP(httptest.NewRecorder(), call.request(ctx))
+		if ran.Load() != 0 {
+			t.Errorf("%d runs", ran.Load())
+		}
+		if _, status := made(t, h, call); status != "completed" || ran.Load() != 1 {
+			t.Errorf("%s after %d runs", status, ran.Load())
+		}
+	})
+}
+
+// leavingStore has the client leave in its first Claim, which is applied.
+type leavingStore struct {
+	*memstore.Store
+	leave func()
+}
+
+func (s *leavingStore) Claim(ctx context.Context, u task.Use) (bool, task.Used, error) {
+	first, before, err := s.Store.Claim(ctx, u)
+	if s.leave != nil {
+		s.leave()
+		s.leave = nil
+		if ctx.Err() != nil {
+			return false, task.Used{}, ctx.Err()
+		}
+	}
+	return first, before, err
 }

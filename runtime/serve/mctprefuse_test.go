@@ -221,6 +221,60 @@ func TestMCTPTooLargeForTheHost(t *testing.T) {
 	})
 }
 
+// How large a result may be counts where it is read, not where it is made: there are other doors.
+func TestMCTPLargeResults(t *testing.T) {
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			large := tool1(func(context.Context) (any, error) { return strings.Repeat("x", 5000), nil }, &thaw.ToolOptions{Tasks: mode})
+			working(t, []*thaw.Tool{large}, Options{MCTP: true}, func(t *testing.T, h *Handler) {
+				small := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					fits := func(b []byte) bool { return len(b) < 1000 }
+					h.ServeHTTP(w, r.WithContext(host.WithResponseLimit(r.Context(), 1000, fits)))
+				})
+				id, status := made(t, small, submit("/t", ""))
+				if status != "completed" {
+					t.Error(status)
+				}
+				refused(t, small, get("/t/"+id+"/result"), http.StatusInternalServerError, "response_too_large")
+				if a := exchange(t, h, get("/t/"+id+"/result")); !strings.Contains(a.raw, "xxx") {
+					t.Errorf("%.300s", a.raw)
+				}
+			})
+		})
+	}
+}
+
+// Without a public URL addresses are made of Host, so there has to be one.
+func TestMCTPWithoutHost(t *testing.T) {
+	for name, urls := range map[string][]string{"no public URL": nil, "a public URL": {publicURL}} {
+		t.Run(name, func(t *testing.T) {
+			h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{sentiment(nil)}}, Options{MCTP: true, Host: offLoopback, Store: memory(), role: roleAPI, PublicURLs: urls})
+			r := get("/discovery").request(t.Context())
+			r.Host = ""
+			want := http.StatusBadRequest
+			if urls != nil {
+				want = http.StatusOK
+			}
+			if a := do(t, h, r); a.status != want {
+				t.Errorf("%d %s", a.status, a.raw)
+			}
+		})
+	}
+}
+
+// A base path may be escaped as any path may, and is no other one for it.
+func TestMCTPBelowABasePath(t *testing.T) {
+	h, _ := newHandler(t, thaw.Server{Tools: []*thaw.Tool{sentiment(nil)}}, Options{MCTP: true, Host: resident, Store: memory(), BasePath: "/a/b/c"})
+	for path, status := range map[string]int{
+		"/a/b/c/discovery": 200, "/%61/b/%63/discovery": 200, "/a/b/c/%64iscovery": 200, "/discovery": 200, // a gateway may have taken it away
+		"/a/b/discovery": 404, "/a%2Fb/c/discovery": 404, "/a%2Fb%2Fc/": 404, "/a/b/c": 404, "/a/b/c/": 404, "/a%2Fb%2Fc%2F": 404,
+	} {
+		if a := do(t, h, get(path).request(t.Context())); a.status != status {
+			t.Errorf("%s: %d, want %d: %s", path, a.status, status, a.raw)
+		}
+	}
+}
+
 // A panic where schemas are made costs the client no answer, and tells it nothing.
 func TestMCTPPanics(t *testing.T) {
 	h, log := newHandler(t, thaw.Server{Tools: []*thaw.Tool{sentiment(nil)}}, Options{MCTP: true, Host: resident, Store: memory()})

@@ -39,6 +39,12 @@ type request struct {
 
 	before *continuation     // nil: a first round that brings nothing
 	callID statecodec.CallID // of a call that was begun before it came here; zero: a new one
+	kept   *kept             // what the answer is recorded with; nil: it goes to the client alone
+}
+
+// kept says more of a call whose answer is recorded, for whoever asks, than the answer does.
+type kept struct {
+	effects bool // a step has run
 }
 
 // target is what a request is about: *tool, *prompt, *reading, *completion.
@@ -239,6 +245,11 @@ func (q *request) checkMeta() *failure {
 	missing := func(text string) *failure {
 		f := invalidParams(reasonInvalidMeta, "Invalid params: "+text)
 		f.status = http.StatusBadRequest // B-25
+		// No fault of the body's: older revisions have no _meta (V-18).
+		if q.r.Header[mcp.HeaderProtocolVersion][0] != mcp.Version {
+			f.message += "; this server speaks MCP " + mcp.Version + " alone"
+			f.data = supportedVersions
+		}
 		return f
 	}
 	m := &q.msg.meta

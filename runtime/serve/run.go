@@ -47,6 +47,7 @@ type running struct {
 	round    int // from 1
 	attempt  int // from 1
 	taskID   string
+	kept     *kept                // of an answer that is recorded; nil otherwise, and in a task
 	say      func(message string) // of a task; nil in a plain call
 	revision int                  // the one the call began under
 	started  time.Time            // in the round that began it; zero in that round
@@ -104,7 +105,7 @@ func (q *request) handle(kind, name string, timeout time.Duration, fn func(ctx c
 
 // resume takes up what the request brings of the rounds before it.
 func (c *running) resume(q *request) {
-	c.before, c.round, c.attempt, c.callID = q.before, 1, 1, q.callID
+	c.before, c.round, c.attempt, c.callID, c.kept = q.before, 1, 1, q.callID, q.kept
 	if t, ok := q.target.(*tool); ok {
 		c.revision = t.Revision
 	}
@@ -130,6 +131,9 @@ func (c *running) end(answer func()) {
 	defer c.mu.Unlock()
 	if !c.ended {
 		c.ended = true
+		if c.kept != nil {
+			c.kept.effects = c.run.Effects()
+		}
 		answer()
 	}
 }
@@ -362,10 +366,14 @@ func clientText(err error) (string, bool) {
 }
 
 // masked says that something failed and where to look it up. Only somebody at this very
-// machine reads more.
+// machine reads more, and of a task only where no other process can answer with how it ended.
 func (c *running) masked(verb string, err error) string {
 	text := fmt.Sprintf("%s %s (reference %s)", c.name, verb, c.id()[:8])
-	if c.h.local && err != nil {
+	told := c.h.local
+	if c.taskID != "" || c.kept != nil {
+		told = c.h.localTasks
+	}
+	if told && err != nil {
 		text += ": " + err.Error()
 	}
 	return text

@@ -18,6 +18,8 @@ import (
 
 	"github.com/thaw-mcp/thaw"
 	"github.com/thaw-mcp/thaw/mcp"
+	"github.com/thaw-mcp/thaw/task"
+	"github.com/thaw-mcp/thaw/task/memstore"
 )
 
 type badStringer struct{}
@@ -398,5 +400,34 @@ func TestMiddleware(t *testing.T) {
 	do(t, h, p.request(t))
 	if got := strings.Join(order, ", "); got != "outer, inner, t me none true 32" {
 		t.Error(got)
+	}
+}
+
+// sharedStore is a store that other processes see: it is not task.Private.
+type sharedStore struct{ *memstore.Store }
+
+func (sharedStore) Private(processes int) {}
+
+// The cause of a fault is for somebody at this very machine, and in a task only where no other process
+// can answer with how that ended.
+func TestCausesInTasks(t *testing.T) {
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			tool := tool1(func(context.Context) (any, error) { return nil, errors.New("dsn=hunter2") }, &thaw.ToolOptions{Tasks: mode})
+			for store, told := range map[task.Store]bool{memory(): true, sharedStore{memory()}: false} {
+				working(t, []*thaw.Tool{tool}, Options{MCTP: true, Store: store}, func(t *testing.T, h *Handler) {
+					id, status := made(t, h, submit("/t", ""))
+					a := exchange(t, h, get("/t/"+id+"/result"))
+					if status != "failed" || strings.Contains(a.raw, "hunter2") != told || !strings.Contains(a.raw, "t failed (reference ") {
+						t.Errorf("%s %s", status, a.raw)
+					}
+					if mode == thaw.TaskOnDemand || mode == thaw.TaskNever {
+						if a := do(t, h, callT().request(t)); !strings.Contains(a.raw, "hunter2") {
+							t.Errorf("a plain call: %s", a.raw)
+						}
+					}
+				})
+			}
+		})
 	}
 }

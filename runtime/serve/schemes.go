@@ -86,8 +86,14 @@ func openStore(o *Options, value string, e *environment) error {
 	if err != nil {
 		return err
 	}
-	o.Store, o.privateStore = store, e.stores[i].Private
+	o.Store = store
 	return nil
+}
+
+// isPrivate reports whether other processes do not see what is in a store.
+func isPrivate(s task.Store) bool {
+	_, is := s.(task.Private)
+	return is
 }
 
 // openStateKeys opens every key of the list. A key that is missing is made only where it

@@ -175,7 +175,10 @@ func (o *operatorOf) redrive(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if !told {
+	switch {
+	case h.Phase == task.Done:
+		return fmt.Errorf("the task has ended: %s", h.Status)
+	case !told:
 		return fmt.Errorf("no worker may take the task now; next: %s", whatNext(&h))
 	}
 	fmt.Fprintf(o.out, "%s  workers are told of it again\n", id)

@@ -84,7 +84,7 @@ func operating(t *testing.T, hide func(*memstore.Store) task.Store) (run func(ar
 	return run, ids, messages
 }
 
-func whole(s *memstore.Store) task.Store { return s }
+func whole(s *memstore.Store) task.Store { return sharedStore{s} }
 
 func TestTasksList(t *testing.T) {
 	run, ids, _ := operating(t, whole)
@@ -161,7 +161,7 @@ func TestTasksCancelAndRedrive(t *testing.T) {
 		{"redrive", ids["ready"], 0, "workers are told of it again", true},
 		{"redrive", ids["asking"], 1, "next: waits for its client", false},
 		{"redrive", ids["asleep"], 1, "next: sleeps until", false},
-		{"redrive", ids["completed"], 1, "next: nothing", false},
+		{"redrive", ids["completed"], 1, "has ended: completed", false},
 		{"redrive", "nobody", 1, "no such task", false},
 		{"cancel", ids["asleep"], 0, "cancelled; next: a worker takes it", true}, // to clean up
 		{"cancel", ids["asleep"], 0, "has ended already: cancelled", false},

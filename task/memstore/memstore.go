@@ -49,6 +49,8 @@ func Scheme() task.StoreScheme {
 			}
 			return New(nil), nil
 		},
-		Private: true,
 	}
 }
+
+// Private implements task.Private.
+func (*Store) Private() {}
