@@ -66,7 +66,7 @@ build: ## a static, stripped build of functions/server for Lambda in bin/
 LAMBDA_ARCH ?= arm64
 build-ApiFunction build-WorkerFunction build-FilesFunction:
 	@CGO_ENABLED=0 GOOS=linux GOARCH=$(LAMBDA_ARCH) go build -tags lambda.norpc -trimpath -ldflags '-s -w' -o "$(ARTIFACTS_DIR)/bootstrap" ./functions/server
-	@if [ -f apikeys ]; then install -m 0644 apikeys "$(ARTIFACTS_DIR)/apikeys"; fi
+	@if [ -f apikeys ]; then install -m 0644 apikeys "$(ARTIFACTS_DIR)/apikeys"; else echo 'no file apikeys: this build cannot be deployed with Auth=apikey'; fi
 
 clean: ## what the targets left in the tree
 	@rm -rf bin out .thaw .aws-sam

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -66,6 +67,9 @@ func APIKeys(path string, o *APIKeyOptions) (Scheme, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(ring) == 0 {
+		s.log.Warn("auth: the file of API keys has none: it admits nobody", "file", path)
+	}
 	s.text = text
 	s.ring.Store(&ring)
 	return s, nil
@@ -125,6 +129,9 @@ const maxKeyFile = 1 << 20 // bytes
 
 func readKeyring(path string) ([]byte, keyring, error) {
 	text, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("auth: API keys: %w; apikey new NAME makes a key, and its line for that file", err)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("auth: API keys: %w", err)
 	}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"os"
@@ -155,8 +156,18 @@ func TestAPIKeyFile(t *testing.T) {
 		})
 	}
 	t.Run("missing", func(t *testing.T) {
-		if s, err := APIKeys(filepath.Join(t.TempDir(), "keys"), nil); !errors.Is(err, os.ErrNotExist) || s != nil {
+		if s, err := APIKeys(filepath.Join(t.TempDir(), "keys"), nil); !errors.Is(err, os.ErrNotExist) || s != nil || !strings.Contains(err.Error(), "apikey new") {
 			t.Errorf("APIKeys = %v, %v", s, err)
+		}
+	})
+	t.Run("without a key", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "keys")
+		for text, warns := range map[string]bool{"": true, "# none yet\n": true, "ci " + digest + "\n": false} {
+			writeKeys(t, path, text)
+			var log bytes.Buffer
+			if _, err := APIKeys(path, &APIKeyOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil || strings.Contains(log.String(), "admits nobody") != warns {
+				t.Errorf("%q: %v, log %q", text, err, log.String())
+			}
 		}
 	})
 }

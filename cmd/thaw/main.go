@@ -2,7 +2,9 @@
 //
 //	thaw new server mytools
 //	cd mytools && go run .
-//	thaw new tool word_count
+//	go tool thaw new tool word_count
+//
+// The last line is this program too, of the version of thaw that the server has in its go.mod.
 //
 // What a server can do once it is built (check, tools, call, keys, tasks) are commands of its
 // own binary: see runtime/serve.
@@ -19,6 +21,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 const usage = `usage: thaw COMMAND
@@ -38,7 +41,7 @@ var (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -93,6 +96,9 @@ func (p *program) run(ctx context.Context, args []string) error {
 		if command, ok := commands[args[0]+" "+args[1]]; ok {
 			return command(p, ctx, args[2:])
 		}
+	}
+	if args[0] == "new" {
+		return fmt.Errorf("%w: new makes a server or a tool\n%s", errUsage, usage)
 	}
 	return fmt.Errorf("%w: unknown command %q\n%s", errUsage, strings.Join(args[:min(len(args), 2)], " "), usage)
 }

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"golang.org/x/mod/module"
 )
@@ -20,8 +21,15 @@ const thawModule = "github.com/thaw-mcp/thaw"
 // firstTool is the tool that a new server has.
 const firstTool = "greet"
 
-// notInStack is what the name of a CloudFormation stack may not have.
+// notInStack is what the name of a CloudFormation stack may not have, which has at most 128 characters;
+// the names of its resources begin with it and have fewer.
 var notInStack = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// stackOf is the stack of the server with this name.
+func stackOf(name string) string {
+	stack := "thaw-" + notInStack.ReplaceAllString(name, "-")
+	return strings.TrimRight(stack[:min(len(stack), 40)], "-")
+}
 
 // newServer writes a server: a module of its own that builds, passes its tests and serves.
 func (p *program) newServer(ctx context.Context, args []string) error {
@@ -42,7 +50,7 @@ func (p *program) newServer(ctx context.Context, args []string) error {
 	}
 	prefix, _, _ := module.SplitPathVersion(modulePath)
 	name := path.Base(prefix)
-	v := values{Module: modulePath, Name: name, Stack: "thaw-" + notInStack.ReplaceAllString(name, "-")}
+	v := values{Module: modulePath, Name: name, Stack: stackOf(name)}
 	if v.Thaw, v.Replace, err = p.source(checkout); err != nil {
 		return err
 	}
@@ -53,7 +61,7 @@ func (p *program) newServer(ctx context.Context, args []string) error {
 	if err != nil {
 		return errors.Join(err, removeFolders(made)) // writeServer has left them empty
 	}
-	fmt.Fprintf(p.out, "%s has the server %s with the tool %s\n  cd %s && go run .\n", dir, v.Name, firstTool, dir)
+	fmt.Fprintf(p.out, "%s has the server %s with the tool %s\n  cd %s && go run .\n  go tool thaw new tool NAME   # there: another one\n", dir, v.Name, firstTool, dir)
 	return nil
 }
 

@@ -211,3 +211,14 @@ func TestSource(t *testing.T) {
 		})
 	}
 }
+
+func TestStackOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"tools": "thaw-tools", "My.tools-1": "thaw-My-tools-1", "a..b": "thaw-a-b", "x.": "thaw-x",
+		strings.Repeat("a", 200): "thaw-" + strings.Repeat("a", 35), strings.Repeat("a", 34) + ".b": "thaw-" + strings.Repeat("a", 34),
+	} {
+		if got := stackOf(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -179,6 +179,9 @@ func TestParameters(t *testing.T) {
 		if len(p.Description) < 10 {
 			t.Errorf("%s is described as %q", name, p.Description)
 		}
+		if p.AllowedPattern != "" && p.ConstraintDescription == "" {
+			t.Errorf("%s would be refused with %s and no word", name, p.AllowedPattern)
+		}
 	}
 	if !slices.Equal(without, []string{"Auth"}) {
 		t.Errorf("%q have no default, want Auth alone", without)

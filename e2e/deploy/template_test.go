@@ -16,8 +16,10 @@ var translate string
 type template struct {
 	text       []byte
 	Parameters map[string]struct {
-		Default     any
-		Description string
+		Default               any
+		Description           string
+		AllowedPattern        string
+		ConstraintDescription string
 	}
 	Rules map[string]struct {
 		RuleCondition any

@@ -132,9 +132,9 @@ const defaultRequestTimeout = 5 * time.Minute
 // BadSettingsError lists every setting that is wrong; Main exits with 2 on it.
 type BadSettingsError struct{ Problems []string }
 
-// Error has one line a problem.
+// Error has one line a problem, or as many as the problem has.
 func (e *BadSettingsError) Error() string {
-	return "bad settings:\n  " + strings.Join(e.Problems, "\n  ")
+	return "bad settings:\n  " + strings.ReplaceAll(strings.Join(e.Problems, "\n"), "\n", "\n  ")
 }
 
 // configure makes Options of the environment. Problems are all of them, each with its

@@ -151,6 +151,9 @@ func TestExitCodes(t *testing.T) {
 	if code, _, errs := runProgram(t, testServer(&ran), env("THAW_ADDR", "192.0.2.1:1"), ""); code != 1 || !strings.Contains(errs, "listen on 192.0.2.1:1") {
 		t.Errorf("cannot listen: %d %q", code, errs)
 	}
+	if err := (&BadSettingsError{[]string{"THAW_X: a", "tool b\ntool c"}}); err.Error() != "bad settings:\n  THAW_X: a\n  tool b\n  tool c" {
+		t.Error(err)
+	}
 	p := program{server: testServer(&ran), environ: []string{"PATH=x", "THAW_ALOWED_ORIGINS=x", "THAW_TOOLS=x"}, getenv: env(), out: os.Stdout, err: os.Stderr}
 	var bad *BadSettingsError
 	if _, err := p.ready(false); !errors.As(err, &bad) || len(bad.Problems) != 1 || !strings.Contains(bad.Problems[0], "THAW_ALOWED_ORIGINS is no setting") {

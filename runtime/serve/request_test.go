@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -78,6 +79,28 @@ func TestChecksInOrder(t *testing.T) {
 	}
 	if ran != 0 {
 		t.Errorf("a handler ran %d times", ran)
+	}
+}
+
+// V-18: whoever speaks an older revision is told so, with what is spoken here, whichever check it fails.
+func TestOlderRevisions(t *testing.T) {
+	ran := 0
+	h, _ := newHandler(t, testServer(&ran), Options{Host: resident})
+	for name, c := range map[string]struct {
+		header string
+		code   int
+	}{"without the header": {"", -32020}, "with a header of its own": {"2025-06-18", -32602}, "with ours": {"2026-07-28", -32602}} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"old","version":"1"}}}`
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		if c.header != "" {
+			r.Header.Set("MCP-Protocol-Version", c.header)
+		}
+		old := c.header != "2026-07-28"
+		got := do(t, h, r)
+		if got.status != 400 || got.code() != c.code || strings.Contains(got.raw, `"supported":["2026-07-28"]`) != old || strings.Contains(got.raw, "MCP 2026-07-28 alone") != old {
+			t.Errorf("%s: %d %s", name, got.status, got.raw)
+		}
 	}
 }
 
