@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -12,8 +11,7 @@ const dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // embedded is a schema as a component of this name: what it refers to inside itself is below the
 // component then. A schema that is a document of its own, by $id or by a dialect, stays as it
-// is: its references count from where it begins. One with anchors becomes one: they would meet those of
-// others.
+// is: its references count from where it begins.
 func embedded(schema json.RawMessage, name string) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(schema))
 	d.UseNumber() // as it was written
@@ -28,30 +26,16 @@ func embedded(schema json.RawMessage, name string) (any, error) {
 	if members["$schema"] == dialect { // which is that of OpenAPI 3.1
 		delete(members, "$schema")
 	}
-	if members["$id"] == nil && (members["$schema"] != nil || anchored(members)) {
+	if members["$schema"] != nil && members["$id"] == nil {
 		members["$id"] = "urn:thaw:" + name // a dialect may only be told where a document begins
 	}
-	move(members, componentsPath+name)
+	move(members, componentsPath+name, "_"+name+".")
 	return members, nil
 }
 
-// anchored reports whether a schema names places in itself.
-func anchored(schema any) bool {
-	switch v := schema.(type) {
-	case object:
-		for name, value := range v {
-			if _, text := value.(string); text && (name == "$anchor" || name == "$dynamicAnchor") || anchored(value) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, anchored)
-	}
-	return false
-}
-
-// move has the references of a schema to places in its document lead to those below to.
-func move(schema any, to string) {
+// move has the references of a schema to places in its document lead to those below to. Places that
+// have names of their own are called prefix and that: two schemas may use one name.
+func move(schema any, to, prefix string) {
 	members, ok := schema.(object)
 	if !ok || members["$id"] != nil {
 		return
@@ -59,24 +43,33 @@ func move(schema any, to string) {
 	for name, value := range members {
 		switch name {
 		case "$ref", "$dynamicRef":
-			if ref, ok := value.(string); ok && (ref == "#" || strings.HasPrefix(ref, "#/")) {
+			ref, ok := value.(string)
+			switch {
+			case !ok || !strings.HasPrefix(ref, "#"):
+			case ref == "#" || ref[1] == '/':
 				members[name] = to + ref[1:]
+			default:
+				members[name] = "#" + prefix + ref[1:]
+			}
+		case "$anchor", "$dynamicAnchor":
+			if anchor, ok := value.(string); ok {
+				members[name] = prefix + anchor
 			}
 		case "const", "enum", "default", "examples":
 			// values, whatever they look like
 		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
 			if schemas, ok := value.(object); ok {
 				for _, s := range schemas {
-					move(s, to)
+					move(s, to, prefix)
 				}
 			}
 		default:
 			if list, ok := value.([]any); ok {
 				for _, s := range list {
-					move(s, to)
+					move(s, to, prefix)
 				}
 			} else {
-				move(value, to)
+				move(value, to, prefix)
 			}
 		}
 	}
