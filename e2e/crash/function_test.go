@@ -25,6 +25,7 @@ import (
 // event after the other. It implements what the process needs of that.
 type function struct {
 	process *fixture.Process
+	time    time.Duration // of an invocation
 	asks    chan struct{} // for an event, which it gets next
 	events  chan *invocation
 	current atomic.Pointer[invocation]
@@ -41,13 +42,13 @@ type reply struct {
 	err  error
 }
 
-// functionTime is what an invocation gets, as much as Lambda gives.
+// functionTime is what an invocation gets if nothing else is said, as much as Lambda gives.
 const functionTime = 15 * time.Minute
 
 // function starts a worker, which gets the place's messages and schedule until it dies.
 func (p *place) function(t *testing.T, env []string) *fixture.Process {
 	t.Helper()
-	f := &function{asks: make(chan struct{}), events: make(chan *invocation)}
+	f := &function{time: p.functionTime, asks: make(chan struct{}), events: make(chan *invocation)}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close) // after the process, which would wait for its next event
 	cmd := exec.Command(program)
@@ -178,7 +179,7 @@ func (f *function) next(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "application/json")
 		h.Set("Lambda-Runtime-Aws-Request-Id", i.id)
-		h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(time.Now().Add(functionTime).UnixMilli(), 10))
+		h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(time.Now().Add(f.time).UnixMilli(), 10))
 		h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:eu-central-1:123456789012:function:worker")
 		_, _ = w.Write(i.event) // a function that is gone gives no answer
 	case <-r.Context().Done():

@@ -59,12 +59,14 @@ type place struct {
 	queue    *queue.Queue
 	messages <-chan types.Message // of the queue
 	schedule <-chan time.Time
+
+	functionTime time.Duration
 }
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
-	return &place{log: log, env: []string{
+	return &place{log: log, functionTime: functionTime, env: []string{
 		"CRASH_LOG=" + log, "THAW_AUTH=none", "THAW_STATE_KEY=file:" + fixture.NewKey(t, program),
 	}}
 }

@@ -1,6 +1,6 @@
 // Server serves one tool whose calls are tasks, in every role and on every store, and dies where
 // it is told to: CRASH_AT names a point, and the process is killed by SIGKILL when it first comes
-// there. CRASH_LOG names a file that all processes append to.
+// there. CRASH_LOG names a file that all processes append to. CRASH_STEP is what a step takes.
 package main
 
 import (
@@ -29,13 +29,13 @@ type Out struct {
 	Steps []string `json:"steps"`
 }
 
-// work is what a step takes, so that a kill at random may hit one.
+// work is what a step takes if nothing else is said, so that a kill at random may hit one.
 const work = 50 * time.Millisecond
 
 // nap is long enough for a task to give its worker up.
 const nap = 1200 * time.Millisecond
 
-func tool(p *points) *thaw.Tool {
+func tool(p *points, takes time.Duration) *thaw.Tool {
 	return thaw.NewTool("work", "Takes steps, sleeps and asks", func(ctx context.Context, in in) (Out, error) {
 		out := Out{Job: in.Job}
 		step := func(key string) error {
@@ -45,7 +45,7 @@ func tool(p *points) *thaw.Tool {
 				p.log("step", id, key, value, thaw.IdempotencyKey(ctx))
 				p.at("inside a step", id)
 				select {
-				case <-time.After(work):
+				case <-time.After(takes):
 					return value, nil
 				case <-ctx.Done():
 					return "", ctx.Err()
@@ -70,7 +70,7 @@ func tool(p *points) *thaw.Tool {
 			return Out{}, thaw.Errorf("a yes became a no")
 		}
 		return out, step("three")
-	}, &thaw.ToolOptions{Tasks: thaw.TaskRequired})
+	}, &thaw.ToolOptions{Tasks: thaw.TaskRequired, StepTime: takes + takes/10})
 }
 
 // limits are short, so that the claims of the dead run out soon. Deaths come so often here
@@ -82,11 +82,15 @@ var limits = task.Limits{
 
 func main() {
 	p, err := openPoints(cmp.Or(os.Getenv("CRASH_LOG"), os.DevNull), os.Getenv("CRASH_AT"))
+	takes := work
+	if text := os.Getenv("CRASH_STEP"); text != "" && err == nil {
+		takes, err = time.ParseDuration(text)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	serve.Main(thaw.Server{Name: "crash", Version: "1", Tools: []*thaw.Tool{tool(p)}}, localkit.Kit(), awskit.Kit(), serve.Kit{
+	serve.Main(thaw.Server{Name: "crash", Version: "1", Tools: []*thaw.Tool{tool(p, takes)}}, localkit.Kit(), awskit.Kit(), serve.Kit{
 		Configure: func(o *serve.Options) error {
 			o.TaskLimits = limits
 			if o.Store != nil {
