@@ -36,6 +36,10 @@ func (s *spec) Commit(ctx context.Context, now time.Time, next task.Head, parts 
 	return err
 }
 
+// maxSkew is how far a clock may be from the right time: two of them differ by less than both
+// guards of a lease together.
+const maxSkew = 5 * time.Second
+
 // wrongMove says what is wrong with a write of b over a, by the default limits.
 func wrongMove(a, b task.Head) string {
 	claims := b.Epoch == a.Epoch+1 && b.Claims == a.Claims+1 && b.Phase == task.Running && b.Worker != "" && b.Worker != a.Worker
@@ -52,9 +56,9 @@ func wrongMove(a, b task.Head) string {
 		return "a new epoch without a claim"
 	case claims && a.Phase == task.Asking:
 		return "a task that waits for its client was claimed"
-	case claims && a.Phase == task.Running && now.Before(a.LeaseUntil.Add(5*time.Second)):
+	case claims && a.Phase == task.Running && now.Before(a.LeaseUntil.Add(5*time.Second-maxSkew)):
 		return "it was taken from a live lease"
-	case claims && a.Phase == task.Sleeping && now.Before(a.Wake):
+	case claims && a.Phase == task.Sleeping && now.Before(a.Wake.Add(-maxSkew)):
 		return "it was claimed in its sleep"
 	case a.Journal != b.Journal && (!held || b.Journal < a.Journal):
 		return "the journal changed in nobody's hands"
@@ -208,8 +212,8 @@ func (p *worker) guarded(ops string) task.Run {
 }
 
 // TestRandomLives has random things happen to tasks: workers that die or are cut off at any
-// call of the store, lost requests and answers, lost, doubled and invented messages, clients
-// that poll, answer and cancel. Every write is held to spec, and once it is over sweep and
+// call of the store, clocks that differ, lost requests and answers, lost, doubled and invented
+// messages, clients that poll, answer and cancel. Every write is held to spec, and once it is over sweep and
 // messages bring the task to its end. THAW_SEED runs one seed alone.
 func TestRandomLives(t *testing.T) {
 	first, seeds := uint64(0), uint64(300)
@@ -239,6 +243,8 @@ func randomLife(t *testing.T, seed uint64) task.Status {
 	programs := []string{"SSS", "SAS", "SAZCS", "CCS", "ZAS", "SASAS"}
 	w := &world{T: t, store: &spec{Store: memstore.New(nil), t: t}, queue: &queue{}, effects: map[uint32]int{}}
 	c := &chaos{world: w, random: rand.New(rand.NewPCG(seed, 1)), ops: programs[seed%uint64(len(programs))], rarely: 1 + int(seed/7%4), deadly: seed%10 == 9}
+	most := int(maxSkew / time.Millisecond)
+	w.skew = func() time.Duration { return time.Duration(c.n(2*most)-most) * time.Millisecond }
 	creator := w.worker()
 	creator.faulty(c.fault(creator))
 	for {

@@ -30,7 +30,8 @@ type world struct {
 	*testing.T
 	store store
 	queue *queue
-	api   *task.Engine // of the process that clients talk to
+	api   *task.Engine         // of the process that clients talk to
+	skew  func() time.Duration // of the clock of each next worker; nil: all have one
 
 	mu      sync.Mutex
 	effects map[uint32]int // of steps, by their place in the journal
@@ -200,7 +201,12 @@ func (w *world) worker() *worker {
 		}
 		return nil, nil
 	}}
-	p.engine = task.New(s, w.options())
+	o := w.options()
+	if w.skew != nil {
+		ahead := w.skew()
+		o.Now = func() time.Time { return time.Now().Add(ahead) }
+	}
+	p.engine = task.New(s, o)
 	return p
 }
 
