@@ -102,14 +102,14 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.answer(r)
 }
 
-// fresh makes a connection for each request: one that an emulator closes meanwhile would be a fault
-// that nobody has ordered.
-var fresh = &http.Transport{DisableKeepAlives: true}
+// idle is how long a connection is kept for the next request: shorter than emulators keep it. One that
+// they close meanwhile would be a fault that nobody has ordered.
+const idle = time.Second
 
 // through is a Store behind a network of its own.
 func through(t *testing.T, cfg aws.Config, table string, n *network, attempt time.Duration) *dynamostore.Store {
 	t.Helper()
-	n.base = fresh
+	n.base = &http.Transport{IdleConnTimeout: idle} // which httptest does not close, as it does those of the default
 	if client, ok := cfg.HTTPClient.(*http.Client); ok {
 		n.base = client.Transport
 	}
