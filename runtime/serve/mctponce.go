@@ -138,16 +138,10 @@ func (q *mctpRequest) claimKey(c *running, digest [sha256.Size]byte) (task.Use, 
 	now := q.h.now()
 	u := task.Use{Call: c.callID.LogID(), Round: 1, Answers: digest, Deadline: now.Add(q.runTime() + recordTimeout)}
 	u.Expires = u.Deadline.Add(useKept)
-	// Whether it was applied has to be known, also where the client leaves meanwhile.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.r.Context()), recordTimeout)
-	defer cancel()
 	const tries = 3 // each is another's claim that has run out
 	for range tries {
 		_, _ = rand.Read(u.Write[:]) // never fails
-		first, before, err := q.h.store.Claim(ctx, u)
-		if err != nil {
-			first, before, err = q.h.store.Claim(ctx, u)
-		}
+		first, before, err := q.h.claimUse(q.r.Context(), u)
 		switch {
 		case err != nil:
 			return u, q.unreached(err)
@@ -188,9 +182,7 @@ func (q *mctpRequest) runTime() time.Duration {
 
 // releaseKey has the next request with the key run the tool at once.
 func (q *mctpRequest) releaseKey(c *running, u task.Use) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.r.Context()), recordTimeout)
-	defer cancel()
-	if err := q.h.store.Release(ctx, u); err != nil {
+	if err := q.h.releaseUse(q.r.Context(), u); err != nil {
 		c.logError(slog.LevelError, "an Idempotency-Key was not given back", err)
 	}
 }

@@ -53,14 +53,7 @@ func (c *running) claim(t *tool) (replay *failure, refusal *failure) {
 	if deadline, ok := c.ctx.Deadline(); ok {
 		u.Deadline = deadline
 	}
-	// Whether it was applied has to be known, also where the client leaves meanwhile; claiming
-	// again with its write id tells.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), recordTimeout)
-	defer cancel()
-	first, prev, err := c.h.store.Claim(ctx, u)
-	if err != nil {
-		first, prev, err = c.h.store.Claim(ctx, u)
-	}
+	first, prev, err := c.h.claimUse(c.ctx, u)
 	switch {
 	case err != nil:
 		c.logError(slog.LevelError, "the store cannot say whether the state was used", err)
@@ -146,11 +139,28 @@ func (c *running) settleClaim(o outcome) {
 	c.record(o)
 }
 
+// claimUse claims a round in the store. Whether that was applied has to be known, also where the
+// client leaves meanwhile; claiming again with its write id tells.
+func (h *Handler) claimUse(ctx context.Context, u task.Use) (first bool, before task.Used, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	first, before, err = h.store.Claim(ctx, u)
+	if err != nil {
+		first, before, err = h.store.Claim(ctx, u)
+	}
+	return first, before, err
+}
+
+// releaseUse gives a claimed round back to the store, also where the client has left.
+func (h *Handler) releaseUse(ctx context.Context, u task.Use) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return h.store.Release(ctx, u)
+}
+
 // release gives the claimed round back.
 func (c *running) release() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), recordTimeout)
-	defer cancel()
-	if err := c.h.store.Release(ctx, *c.claimed); err != nil {
+	if err := c.h.releaseUse(c.ctx, *c.claimed); err != nil {
 		c.logError(slog.LevelError, "the round of a once-only call was not given back", err)
 	}
 }
