@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,6 +73,19 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// refused runs a command in dir that has to fail with a code and a text, and to leave everything as it was.
+func refused(t *testing.T, dir string, code int, text string, args ...string) {
+	t.Helper()
+	before := snapshot(t, dir)
+	got, stdout, stderr := run(t, dir, args...)
+	if got != code || stdout != "" || !strings.Contains(stderr, text) {
+		t.Errorf("code %d, want %d; stdout %q; stderr %q", got, code, stdout, stderr)
+	}
+	if after := snapshot(t, dir); !maps.Equal(before, after) {
+		t.Errorf("it left %v, before there was %v", after, before)
+	}
 }
 
 func TestUsage(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"go/format"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,14 +176,7 @@ func TestServerRefused(t *testing.T) {
 			if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err != nil {
 				t.Fatal(err)
 			}
-			before := snapshot(t, dir)
-			code, stdout, stderr := run(t, dir, append([]string{"new", "server"}, tt.args...)...)
-			if code != tt.code || stdout != "" || !strings.Contains(stderr, tt.stderr) {
-				t.Errorf("code %d, want %d; stdout %q; stderr %q", code, tt.code, stdout, stderr)
-			}
-			if after := snapshot(t, dir); !maps.Equal(before, after) {
-				t.Errorf("it left %v, before there was %v", after, before)
-			}
+			refused(t, dir, tt.code, tt.stderr, append([]string{"new", "server"}, tt.args...)...)
 		})
 	}
 }

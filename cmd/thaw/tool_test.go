@@ -69,14 +69,7 @@ func TestToolRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := moduleWith(t, tt.functions)
 			write(t, filepath.Join(dir, "functions", "there", "there.go"), "package there\n")
-			before := snapshot(t, dir)
-			code, stdout, stderr := run(t, dir, append([]string{"new", "tool"}, tt.args...)...)
-			if code != tt.code || stdout != "" || !strings.Contains(stderr, tt.stderr) {
-				t.Errorf("code %d, want %d; stdout %q; stderr %q", code, tt.code, stdout, stderr)
-			}
-			if after := snapshot(t, dir); !maps.Equal(before, after) {
-				t.Errorf("it left %v, before there was %v", after, before)
-			}
+			refused(t, dir, tt.code, tt.stderr, append([]string{"new", "tool"}, tt.args...)...)
 		})
 	}
 }

@@ -4,7 +4,6 @@ package cold
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"testing"
 
@@ -14,19 +13,11 @@ import (
 // program is the conformance fixture, built once for all tests.
 var program string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	folder, err := os.MkdirTemp("", "cold-")
-	if err == nil {
-		defer os.RemoveAll(folder)
-		program, err = fixture.BuildIn(context.Background(), folder, fixture.Program)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(fixture.Main(m, func(ctx context.Context, folder string) (err error) {
+		program, err = fixture.BuildIn(ctx, folder, fixture.Program)
+		return err
+	}))
 }
 
 // serve starts a server with a working directory of its own: what two of them share is in env.

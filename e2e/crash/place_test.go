@@ -6,7 +6,6 @@ package crash
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,19 +23,11 @@ import (
 // program is the server, built once for all tests.
 var program string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	folder, err := os.MkdirTemp("", "crash-")
-	if err == nil {
-		defer os.RemoveAll(folder)
-		program, err = fixture.BuildIn(context.Background(), folder, "./server", "-tags=lambda.norpc")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(fixture.Main(m, func(ctx context.Context, folder string) (err error) {
+		program, err = fixture.BuildIn(ctx, folder, "./server", "-tags=lambda.norpc")
+		return err
+	}))
 }
 
 // The roles that a process can have, as THAW_ROLE names them: it answers clients, it works, or

@@ -5,7 +5,6 @@ package mctp
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,26 +16,19 @@ import (
 // The programs, built once for all tests.
 var functions, tools, killed string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	folder, err := os.MkdirTemp("", "mctp-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(folder)
-	for program, path := range map[*string]string{&functions: "github.com/thaw-mcp/thaw/functions/server", &tools: fixture.Program, &killed: "./server"} {
-		own, err := os.MkdirTemp(folder, "")
-		if err == nil {
-			*program, err = fixture.BuildIn(context.Background(), own, path)
+func TestMain(m *testing.M) {
+	os.Exit(fixture.Main(m, func(ctx context.Context, folder string) error {
+		for program, path := range map[*string]string{&functions: "github.com/thaw-mcp/thaw/functions/server", &tools: fixture.Program, &killed: "./server"} {
+			own, err := os.MkdirTemp(folder, "")
+			if err == nil {
+				*program, err = fixture.BuildIn(ctx, own, path)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-	}
-	return m.Run()
+		return nil
+	}))
 }
 
 // serve runs a program with MCTP and returns where its paths stand.

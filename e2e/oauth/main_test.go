@@ -8,7 +8,6 @@ import (
 	"bufio"
 	"context"
 	_ "embed"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -28,22 +27,13 @@ var (
 	clientModule []byte
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	folder, err := os.MkdirTemp("", "oauth-")
-	if err == nil {
-		defer os.RemoveAll(folder)
-		program, err = fixture.BuildIn(context.Background(), folder, fixture.Program)
-	}
-	if err == nil {
-		packages, err = npm.Install(context.Background())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(fixture.Main(m, func(ctx context.Context, folder string) (err error) {
+		if program, err = fixture.BuildIn(ctx, folder, fixture.Program); err == nil {
+			packages, err = npm.Install(ctx)
+		}
+		return err
+	}))
 }
 
 // patience is how long something may take that happens by itself.
